@@ -1,0 +1,5 @@
+"""memgraph: a graph-database knowledge store for the long-term memory of LLM agents."""
+
+from __future__ import annotations
+
+__version__ = "0.1.0"

@@ -1,0 +1,203 @@
+"""The protocol that every backend keeps, and its promises in words. `tests/contract` states each promise as a test.
+
+A backend gets values that the door (`memory.py`) has checked, and `now` wherever time matters. It never calls upward.
+Unknown ids and ids of another namespace look the same: they are simply not there.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+
+from memgraph.models import (
+    ChangeSet,
+    CheckReport,
+    Edge,
+    Entry,
+    Filters,
+    Hit,
+    Lineage,
+    Neighbourhood,
+    Page,
+    PurgePlan,
+    PurgeReceipt,
+    Selector,
+    Stats,
+    StoreStatus,
+)
+from memgraph.operations import Operation, Unknown
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+__all__ = ["Backend", "Draft", "Query", "Ranking", "Scope"]
+
+Ranking = Literal["memgraph", "loopctl", "aegis"]
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The namespace that a call is about; with `subtree`, its descendants by whole segments too."""
+
+    namespace: str
+    subtree: bool = False
+
+    def holds(self, namespace: str) -> bool:
+        """Whether a namespace lies in this scope."""
+        return namespace == self.namespace or (self.subtree and namespace.startswith(self.namespace + "/"))
+
+
+@dataclass(frozen=True)
+class Draft:
+    """An operation without a version, and the condition it is written under.
+
+    expected_version: the version that the key's current memory must have. if_absent: the key must have no current memory.
+    """
+
+    operation: Operation
+    expected_version: str | None = None
+    if_absent: bool = False
+
+
+@dataclass(frozen=True)
+class Query:
+    """A search as the door has checked it. `text` is not blank; `vector` is its embedding where an embedder is configured."""
+
+    text: str
+    now: datetime
+    limit: int = 10
+    filters: Filters = field(default_factory=Filters)
+    context: str | None = None
+    known_at: datetime | None = None
+    valid_at: datetime | None = None
+    include_inactive: bool = False
+    min_score: float | None = None
+    explain: bool = False
+    ranking: Ranking = "memgraph"
+    vector: tuple[float, ...] | None = None
+    vector_model: str | None = None
+
+
+@runtime_checkable
+class Backend(Protocol):
+    """A place where memories live."""
+
+    name: str
+    """What kind it is: "local", "neo4j", "composite" or a third party's name."""
+
+    def write(self, drafts: Sequence[Draft]) -> builtins.list[Entry | None]:
+        """Stamp and apply drafts in order, all or none, and return when they are durable.
+
+        For each Remember the entry as written comes back, for every other operation None. An id that is already there with
+        the same content and key is the same write: the stored entry comes back and nothing changes. With other content or
+        key it is ConflictError; a purged id is PurgedError; a condition that does not hold is ConflictError.
+        Versions are given inside the write transaction and are greater than every version that the store holds.
+        """
+        ...
+
+    def apply(self, operations: Iterable[Operation | Unknown]) -> int:
+        """Apply stamped operations in any order, each once or more; all or none. Returns how many changed something."""
+        ...
+
+    def get(self, namespace: str, ids: Sequence[str], now: datetime) -> dict[str, Entry]:
+        """The memories with these ids, whatever their status; those that are not there are left out."""
+        ...
+
+    def current(
+        self,
+        namespace: str,
+        key: str,
+        now: datetime,
+        known_at: datetime | None = None,
+        valid_at: datetime | None = None,
+    ) -> Entry | None:
+        """The key's active memory; or what it was as known at one instant, or true in the world at one."""
+        ...
+
+    def list(self, scope: Scope, filters: Filters, now: datetime, limit: int, after: str | None) -> Page[Entry]:
+        """Matching memories, newest version first, `limit` at a time. `after` is the `next` of the page before."""
+        ...
+
+    def count(self, scope: Scope, filters: Filters, now: datetime) -> int:
+        """How many memories match."""
+        ...
+
+    def search(self, scope: Scope, query: Query) -> builtins.list[Hit]:
+        """The best hits, best first. Only active, unexpired memories of the scope, unless the query asks for more."""
+        ...
+
+    def lineage(self, namespace: str, key_or_id: str, now: datetime) -> Lineage | None:
+        """The line of a key, or the memories linked to an id by SUPERSEDES and RESTORES; None if there is no such thing.
+
+        A text that is both a key and an id is taken as the key.
+        """
+        ...
+
+    def neighbours(self, namespace: str, id: str, depth: int, now: datetime) -> Neighbourhood | None:
+        """What lies at most `depth` edges away from an id in any direction, nearest first; only active memories, and the edges among them."""
+        ...
+
+    def graph(self, scope: Scope, now: datetime) -> nx.MultiDiGraph[Any]:
+        """A frozen copy of the graph. Nodes: ids ((namespace, id) with subtree), with key, kind, title, status and version.
+
+        Edges are keyed by "SUPERSEDES", "RESTORES" or "RELATES_TO:<type>" and carry `label` and the fields of Edge.
+        """
+        ...
+
+    def relations(self, namespace: str, ids: Sequence[str]) -> builtins.list[Edge]:
+        """The RELATES_TO edges that begin or end at one of these ids."""
+        ...
+
+    def namespaces(self, prefix: str | None) -> builtins.list[str]:
+        """The namespaces that hold memories, sorted; with a prefix, that one and its descendants."""
+        ...
+
+    def snapshot(self, namespace: str, known_at: datetime) -> Iterator[Entry]:
+        """Every memory recorded by an instant, with the status it was known to have then, oldest first."""
+        ...
+
+    def changeset(self, namespace: str, id: str) -> ChangeSet | None:
+        """The change-set of this id, put together from its operations."""
+        ...
+
+    def select(self, scope: Scope, selector: Selector, now: datetime) -> Iterator[Entry]:
+        """Every memory that a selector matches, with no cap, in no order, each once."""
+        ...
+
+    def plan_purge(self, scope: Scope, selector: Selector, now: datetime) -> PurgePlan:
+        """What a purge would remove, copies that restores made included."""
+        ...
+
+    def purge(self, plan: PurgePlan, now: datetime) -> PurgeReceipt:
+        """Remove for good what the plan names. ConflictError, and nothing removed, if the set has changed since."""
+        ...
+
+    def operations(self, scope: Scope) -> Iterator[Operation | Unknown | dict[str, Any]]:
+        """Everything that is stored, as operations by version; tombstones and their secrets come first, as plain dicts.
+
+        Applying them to an empty store gives an equal store.
+        """
+        ...
+
+    def bury(self, tombstones: Iterable[dict[str, Any]]) -> int:
+        """Take in tombstones and secrets as `operations` gave them. Returns how many were new."""
+        ...
+
+    def check(self, repair: bool = False, reindex: bool = False) -> CheckReport:
+        """Look for damage and broken laws; `repair` mends what can be mended, `reindex` rebuilds the text index first."""
+        ...
+
+    def stats(self, namespace: str, now: datetime) -> Stats:
+        """How much there is."""
+        ...
+
+    def status(self, namespace: str) -> StoreStatus:
+        """Which store this is and how it is doing."""
+        ...
+
+    def close(self) -> None:
+        """Release files and connections. Closing twice is fine."""
+        ...

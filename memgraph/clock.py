@@ -1,0 +1,98 @@
+"""Versions: readings of a hybrid logical clock that sort as text.
+
+`<unix ms, 12 hex>-<counter, 4 hex>-<writer, 8 hex>`. The clock follows the wall clock, never goes back, and moves past every
+version it is shown. Source: Kulkarni, Demirbas, Madappa, Avva, Leone: Logical Physical Clocks (2014).
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from memgraph.errors import ClockDriftError, InvalidInputError
+
+__all__ = ["EPOCH", "Clock", "millis", "new_id", "new_writer", "parse_version", "recorded_at", "version_floor"]
+
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MAX_COUNTER: Final = 0xFFFF
+_MAX_MS: Final = 253_402_300_799_999  # 9999-12-31, the last instant a datetime can show
+_VERSION: Final = re.compile(r"[0-9a-f]{12}-[0-9a-f]{4}-[0-9a-f]{8}\Z")
+
+
+def parse_version(version: str) -> tuple[int, int, str]:
+    """The parts of a version: Unix milliseconds, counter, writer. Raises InvalidInputError for any other text."""
+    if not _VERSION.match(version) or int(version[:12], 16) > _MAX_MS:
+        raise InvalidInputError("not a version (12 hex - 4 hex - 8 hex)", field="version")
+    return int(version[:12], 16), int(version[13:17], 16), version[18:]
+
+
+def millis(version: str) -> int:
+    """Unix milliseconds of a version's clock."""
+    return int(version[:12], 16)
+
+
+def recorded_at(version: str) -> datetime:
+    """When a version was written, in UTC, to the millisecond."""
+    return EPOCH + timedelta(milliseconds=int(version[:12], 16))
+
+
+def version_floor(instant: datetime) -> str:
+    """The text that every version recorded after `instant`'s millisecond is greater than, and every earlier one less.
+
+    `version < version_floor(t)` is "recorded by t".
+    """
+    return f"{(instant - EPOCH) // timedelta(milliseconds=1) + 1:012x}"
+
+
+def new_writer() -> str:
+    """A fresh writer name: 8 random hex digits."""
+    return secrets.token_hex(4)
+
+
+def new_id() -> str:
+    """A UUIDv7 (RFC 9562): 48 bits of Unix milliseconds, then random bits."""
+    value = time.time_ns() // 1_000_000 << 80 | 7 << 76 | secrets.randbits(12) << 64 | 2 << 62 | secrets.randbits(62)
+    text = f"{value:032x}"
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+class Clock:
+    """A hybrid logical clock of one writer. Not safe for threads: the store's write lock guards it.
+
+    wall: Unix seconds, as `time.time`.
+    max_drift: how many seconds the clock may run ahead of `wall` before it refuses to stamp.
+    """
+
+    def __init__(
+        self, writer: str | None = None, wall: Callable[[], float] = time.time, max_drift: float = 300.0
+    ) -> None:
+        self.writer = writer or new_writer()
+        self.wall = wall
+        self.max_drift = max_drift
+        self._ms = 0
+        self._counter = 0
+
+    def observe(self, version: str) -> None:
+        """Move past a version that was seen."""
+        ms, counter = int(version[:12], 16), int(version[13:17], 16)
+        if (ms, counter) > (self._ms, self._counter):
+            self._ms, self._counter = ms, counter
+
+    def tick(self) -> str:
+        """The next version, greater than all this clock gave or saw. Raises ClockDriftError; then nothing moved."""
+        now = int(self.wall() * 1000)
+        ms, counter = (now, 0) if now > self._ms else (self._ms, self._counter + 1)
+        if counter > _MAX_COUNTER:
+            ms, counter = ms + 1, 0
+        if ms - now > self.max_drift * 1000:
+            raise ClockDriftError(
+                f"the store's newest version is {(ms - now) / 1000:.0f} s ahead of this machine's clock "
+                f"(at most {self.max_drift:.0f} s are allowed)",
+                hint="Set the clock right, or wait until it has caught up.",
+            )
+        self._ms, self._counter = ms, counter
+        return f"{ms:012x}-{counter:04x}-{self.writer}"

@@ -1,0 +1,463 @@
+"""The values that memgraph takes and returns. All are immutable; none does anything but say what it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Generic, Literal, TypeVar, overload
+
+from pydantic import BaseModel, ConfigDict, field_validator
+
+from memgraph import checks
+
+__all__ = [
+    "Change",
+    "ChangeSet",
+    "CheckReport",
+    "Condition",
+    "ConsolidationReport",
+    "Diff",
+    "Duplicate",
+    "Edge",
+    "Entry",
+    "Event",
+    "Filters",
+    "Hit",
+    "Lineage",
+    "Neighbourhood",
+    "Page",
+    "Problem",
+    "PurgePlan",
+    "PurgeReceipt",
+    "SearchResult",
+    "Selector",
+    "Stats",
+    "Status",
+    "StoreStatus",
+    "Trust",
+]
+
+T = TypeVar("T")
+
+
+class Status(StrEnum):
+    """What a memory is now. Only `active` memories are current, listed and found unless a call asks for more."""
+
+    ACTIVE = "active"
+    SUPERSEDED = "superseded"
+    FORGOTTEN = "forgotten"
+    RELEASED = "released"
+    PRUNED = "pruned"
+    EXPIRED = "expired"
+
+
+class Trust(StrEnum):
+    """Who vouches for a memory. `system` and `user` memories are never pruned."""
+
+    SYSTEM = "system"
+    USER = "user"
+    AGENT = "agent"
+    EXTERNAL = "external"
+
+
+class _Value(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Entry(_Value):
+    """One memory as it is now.
+
+    Two entries are equal when all but `stored_on` and `degraded` are.
+
+    id, namespace: together they name the memory.
+    content: what it says, as given. title: a caption of at most 30 characters.
+    key: the slot whose current value it is or was. version: the clock reading that orders it. recorded_at: that reading as UTC.
+    valid_from, valid_to: when it was true in the world. expires_at: from then on it is neither current nor found.
+    confidence: as given at the write, 0 to 1. feedback_count, feedback_sum: how many signals came since, and their weighted sum.
+    superseded_by: the id of what replaced it. restores: the id of the memory that it is a restored copy of.
+    """
+
+    id: str
+    namespace: str
+    content: str
+    key: str | None = None
+    kind: str = "fact"
+    subject: str | None = None
+    title: str = ""
+    tags: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    metadata: dict[str, Any] = {}
+    source: str = "agent"
+    actor: str | None = None
+    session: str | None = None
+    trust: Trust = Trust.AGENT
+    pinned: bool = False
+    confidence: float = 0.8
+    feedback_count: int = 0
+    feedback_sum: float = 0.0
+    version: str
+    recorded_at: datetime
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    expires_at: datetime | None = None
+    status: Status = Status.ACTIVE
+    superseded_by: str | None = None
+    restores: str | None = None
+    reason: str | None = None
+    embedding_model: str | None = None
+    stored_on: tuple[str, ...] = ()
+    degraded: str | None = None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Entry):
+            return NotImplemented
+        mine, theirs = dict(self.__dict__), dict(other.__dict__)
+        for name in ("stored_on", "degraded"):
+            mine.pop(name), theirs.pop(name)
+        return mine == theirs
+
+    def __hash__(self) -> int:
+        return hash((self.namespace, self.id, self.version))
+
+
+class Edge(_Value):
+    """A directed edge between two memories of one namespace, from `source_id` to `target_id`.
+
+    label: SUPERSEDES (newer to older), RELATES_TO, or RESTORES (copy to origin).
+    type, weight, note: of a RELATES_TO. reason, via: of a SUPERSEDES; `via` is "key" on a key's line, else "explicit".
+    """
+
+    label: Literal["SUPERSEDES", "RELATES_TO", "RESTORES"]
+    namespace: str
+    source_id: str
+    target_id: str
+    version: str
+    type: str | None = None
+    weight: float | None = None
+    note: str | None = None
+    reason: str | None = None
+    via: Literal["key", "explicit"] | None = None
+
+
+class Event(_Value):
+    """Something that happened to a memory: forgotten, released, pruned, restored or superseded."""
+
+    id: str
+    cause: str
+    version: str
+    at: datetime
+    reason: str | None = None
+    actor: str | None = None
+
+
+class Condition(_Value):
+    """A test of one metadata value: `field` names it (a tuple reaches into nested objects).
+
+    Values of different JSON types never match; a missing field matches `ne` and `exists=False` only.
+    `contains` is an element of a list or a part of a text; `in` is equality with any of a list.
+    """
+
+    field: str | tuple[str, ...]
+    op: Literal["eq", "ne", "lt", "le", "gt", "ge", "in", "contains", "exists"] = "eq"
+    value: Any = None
+
+
+class Filters(_Value):
+    """Which memories a call is about. What is left out does not narrow.
+
+    kinds, trust, status: any of them. `status` left out means active ones, in a purge every one; `"any"` is every one.
+    tags: all of them. subject, session, actor, source: exactly that. since, until: recorded_at, from and up to, both included.
+    where: metadata conditions, or a mapping of names to values they must equal.
+    """
+
+    kinds: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    subject: str | None = None
+    session: str | None = None
+    actor: str | None = None
+    source: str | None = None
+    trust: tuple[Trust, ...] = ()
+    pinned: bool | None = None
+    status: tuple[Status, ...] | Literal["any"] | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    where: tuple[Condition, ...] = ()
+
+    @field_validator("kinds", "tags", "trust", "status", mode="before")
+    @classmethod
+    def _one_or_many(cls, value: Any) -> Any:
+        if value == "any" or value is None:
+            return value
+        return (value,) if isinstance(value, str) else tuple(value)
+
+    @field_validator("kinds", "tags")
+    @classmethod
+    def _names(cls, value: tuple[str, ...], info: Any) -> tuple[str, ...]:
+        return checks.names(value, info.field_name)
+
+    @field_validator("subject", "session", "actor", "source")
+    @classmethod
+    def _name(cls, value: str | None, info: Any) -> str | None:
+        return None if value is None else checks.name(value, info.field_name)
+
+    @field_validator("since", "until")
+    @classmethod
+    def _instant(cls, value: datetime | None, info: Any) -> datetime | None:
+        return None if value is None else checks.instant(value, info.field_name)
+
+    @field_validator("where", mode="before")
+    @classmethod
+    def _conditions(cls, value: Any) -> Any:
+        if isinstance(value, dict):
+            return tuple(Condition(field=name, value=wanted) for name, wanted in value.items())
+        return value
+
+
+class Selector(Filters):
+    """What to purge: filters, and also ids, a key, an exact text (case-folded substring of the content), or everything.
+
+    lineage: widen each match to its whole line. everything: every memory of the namespace. An empty selector is refused.
+    """
+
+    ids: tuple[str, ...] = ()
+    key: str | None = None
+    text: str | None = None
+    lineage: bool = False
+    everything: bool = False
+
+    @field_validator("ids", mode="before")
+    @classmethod
+    def _ids(cls, value: Any) -> Any:
+        return tuple(checks.name(v, "ids") for v in ((value,) if isinstance(value, str) else value))
+
+    @field_validator("key")
+    @classmethod
+    def _key(cls, value: str | None) -> str | None:
+        return None if value is None else checks.name(value, "key")
+
+    @field_validator("text")
+    @classmethod
+    def _text(cls, value: str | None) -> str | None:
+        return None if value is None else checks.content(value, "text")
+
+
+@dataclass(frozen=True)
+class Page(Sequence[T], Generic[T]):
+    """A part of a longer answer; a sequence of its items. `next` is the cursor to pass as `after`, None at the end."""
+
+    items: tuple[T, ...] = ()
+    next: str | None = None
+    degraded: str | None = field(default=None, compare=False)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[T, ...]: ...
+    def __getitem__(self, index: int | slice) -> T | tuple[T, ...]:
+        return self.items[index]
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self.items)
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A memory that a search found. `why`: the parts that `score` is the sum of, when asked for with explain=True."""
+
+    entry: Entry
+    score: float
+    why: dict[str, float] | None = None
+
+
+@dataclass(frozen=True)
+class SearchResult(Sequence[Hit]):
+    """The hits of a search, best first; a sequence of them. `degraded` says why the answer may be incomplete."""
+
+    hits: tuple[Hit, ...] = ()
+    degraded: str | None = field(default=None, compare=False)
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    @overload
+    def __getitem__(self, index: int) -> Hit: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Hit, ...]: ...
+    def __getitem__(self, index: int | slice) -> Hit | tuple[Hit, ...]:
+        return self.hits[index]
+
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self.hits)
+
+
+class Lineage(_Value):
+    """Where a memory came from and what became of it.
+
+    entries: the line, oldest first. edges: SUPERSEDES and RESTORES among them. events: what happened, in order.
+    current: the id of the active one, if any. key: set when this is a key's line.
+    """
+
+    namespace: str
+    key: str | None = None
+    entries: tuple[Entry, ...] = ()
+    edges: tuple[Edge, ...] = ()
+    events: tuple[Event, ...] = ()
+    current: str | None = None
+
+
+class Neighbourhood(_Value):
+    """The memories around one, nearest first, and the edges among them (the centre included)."""
+
+    centre: Entry
+    entries: tuple[Entry, ...] = ()
+    edges: tuple[Edge, ...] = ()
+
+
+class Change(_Value):
+    """What a change-set did, or would do, to one memory. `version` is the event's, empty in a dry run."""
+
+    id: str
+    key: str | None = None
+    before: Status
+    after: Status
+    version: str = ""
+    restored_as: str | None = None
+
+
+class ChangeSet(_Value):
+    """A group of status changes that `undo` takes back as one. It deletes nothing. The undoing of X is the change-set `undo:X`."""
+
+    id: str
+    namespace: str
+    cause: str
+    at: datetime
+    changes: tuple[Change, ...] = ()
+    dry_run: bool = False
+    undoes: str | None = None
+    undone_by: str | None = None
+
+
+class Diff(_Value):
+    """What became known between two instants: entries that were added, replaced or retired, and that came back."""
+
+    namespace: str
+    known_at_a: datetime
+    known_at_b: datetime
+    added: tuple[Entry, ...] = ()
+    removed: tuple[Entry, ...] = ()
+    restored: tuple[Entry, ...] = ()
+
+
+class Duplicate(_Value):
+    """Two active memories that say nearly the same. similarity: 0 to 1, Jaccard of their terms."""
+
+    a: str
+    b: str
+    similarity: float
+
+
+class ConsolidationReport(_Value):
+    """What `consolidate` did: prunes (undo them with `changeset`), expired ones counted, near-duplicates reported only."""
+
+    namespace: str
+    before: int
+    after: int
+    pruned: tuple[str, ...] = ()
+    expired: int = 0
+    duplicates: tuple[Duplicate, ...] = ()
+    changeset: str | None = None
+    dry_run: bool = False
+
+
+class PurgePlan(_Value):
+    """What a purge would remove. It holds ids and a digest, no content; it is void once the set has changed."""
+
+    namespace: str
+    subtree: bool = False
+    selector: Selector
+    store: str
+    at: datetime
+    ids: dict[str, tuple[str, ...]]
+    by_kind: dict[str, int]
+    by_status: dict[str, int]
+    digest: str
+
+    @property
+    def total(self) -> int:
+        """How many memories would go."""
+        return sum(len(ids) for ids in self.ids.values())
+
+
+class PurgeReceipt(_Value):
+    """Proof of a purge, without content.
+
+    removed: counts by kind of copy. scrubbed: whether the write-ahead log was emptied too; where another reader held it,
+    it is emptied at the next chance. not_reached: what may still hold a copy. unknown_ids: ids asked for that were not there.
+    """
+
+    id: str
+    at: datetime
+    version: str
+    store: str
+    namespaces: tuple[str, ...]
+    selector_digest: str
+    plan_digest: str
+    removed: dict[str, int]
+    scrubbed: bool
+    tombstones: int
+    not_reached: tuple[str, ...] = ()
+    unknown_ids: int = 0
+
+
+class Problem(_Value):
+    """Something wrong in a store: a short code, a sentence, and how to mend it."""
+
+    code: str
+    message: str
+    remedy: str = ""
+    count: int = 1
+
+
+class CheckReport(_Value):
+    """The answer of `check`: `ok` when there are no problems."""
+
+    ok: bool
+    store: str
+    checked: dict[str, int]
+    problems: tuple[Problem, ...] = ()
+
+
+class Stats(_Value):
+    """How much there is, in this namespace and in the whole store. bytes: on disk, write-ahead log included."""
+
+    namespace: str
+    entries: int
+    by_status: dict[str, int]
+    by_kind: dict[str, int]
+    keys: int
+    relations: int
+    store_entries: int
+    store_namespaces: int
+    bytes: int
+    unsealed: int
+    graph_loaded: bool
+
+
+class StoreStatus(_Value):
+    """Which store this is and how it is doing."""
+
+    store: str
+    backend: str
+    namespace: str
+    read_only: bool
+    durability: str | None = None
+    schema_version: int | None = None
+    damage: str | None = None
+    degraded: str | None = None
+    scrub_pending: bool = False
+    clock_ahead_ms: int = 0

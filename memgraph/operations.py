@@ -1,0 +1,211 @@
+"""Operations: the closed set of changes. Stores apply them, exports hold them, replays repeat them.
+
+Each has an id made by the client and the version that orders it (empty until the store that acknowledges it stamps it).
+Applying one twice changes nothing, and any order of arrival gives the same graph.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from memgraph import checks
+from memgraph.clock import millis, parse_version
+from memgraph.errors import InvalidInputError
+from memgraph.models import Trust
+
+__all__ = [
+    "FORMAT",
+    "PURGE_FIELDS",
+    "Operation",
+    "Origin",
+    "Purge",
+    "Reinforce",
+    "Relate",
+    "Remember",
+    "Restore",
+    "Retire",
+    "Supersede",
+    "Unknown",
+    "Unrelate",
+    "parse",
+]
+
+FORMAT: Final = 1
+PURGE_FIELDS: Final = ("key", "subject", "session", "actor", "source", "namespace")
+
+
+class Operation(BaseModel):
+    """Base of all: `op` says which, `op_id` names this one, `version` orders it, `namespace` is the wall it stays behind.
+
+    changeset: names the group that `undo` takes back as one; the undoing of group X is the group `undo:X`.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: Literal[1] = 1
+    op: str
+    op_id: str
+    namespace: str
+    version: str = ""
+    changeset: str | None = None
+
+
+class Origin(BaseModel):
+    """The memory that a restored copy goes back to: the root of a chain of copies."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    version: str
+
+
+class Remember(Operation):
+    """Write a memory. Content is immutable; `restores` is set when a memory is restored as a copy."""
+
+    op: Literal["remember"] = "remember"
+    id: str
+    content: str
+    key: str | None = None
+    kind: str = "fact"
+    subject: str | None = None
+    title: str = ""
+    tags: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    metadata: dict[str, Any] = {}
+    source: str = "agent"
+    actor: str | None = None
+    session: str | None = None
+    trust: Trust = Trust.AGENT
+    pinned: bool = False
+    confidence: float = 0.8
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    expires_at: datetime | None = None
+    reason: str | None = None
+    restores: Origin | None = None
+    embedding: tuple[float, ...] | None = None
+    embedding_model: str | None = None
+
+    @property
+    def describes_past(self) -> bool:
+        """Whether a keyed memory was over before it was recorded; then it joins the history and never becomes current."""
+        return (
+            self.key is not None
+            and self.valid_to is not None
+            and checks.micros(self.valid_to) <= millis(self.version) * 1000
+        )
+
+
+class Supersede(Operation):
+    """An explicit replacement, always from the greater version to the smaller."""
+
+    op: Literal["supersede"] = "supersede"
+    new_id: str
+    new_version: str
+    old_id: str
+    old_version: str
+    reason: str | None = None
+
+
+class Relate(Operation):
+    """Relate `a` to `b`; of the operations on one (a, b, type) the greatest version counts."""
+
+    op: Literal["relate"] = "relate"
+    a: str
+    b: str
+    type: str = "related"
+    weight: float = 1.0
+    note: str | None = None
+
+
+class Unrelate(Operation):
+    """Take a relation back."""
+
+    op: Literal["unrelate"] = "unrelate"
+    a: str
+    b: str
+    type: str
+
+
+class Retire(Operation):
+    """Take a memory out of use without deleting it."""
+
+    op: Literal["retire"] = "retire"
+    id: str
+    cause: Literal["forgotten", "released", "pruned"]
+    reason: str | None = None
+    actor: str | None = None
+
+
+class Restore(Operation):
+    """Bring an unkeyed memory back; a keyed one is restored by a copy, so this leaves it as it is."""
+
+    op: Literal["restore"] = "restore"
+    id: str
+    reason: str | None = None
+    actor: str | None = None
+
+
+class Reinforce(Operation):
+    """Feedback on a memory. signal: -1 (harmful) to 1 (useful). Of two with one feedback_id the smaller version counts."""
+
+    op: Literal["reinforce"] = "reinforce"
+    id: str
+    feedback_id: str
+    signal: float
+    verified: bool = False
+    actor: str | None = None
+
+
+class Purge(Operation):
+    """Delete for good what has `value` in `field` and is no newer than this; an id is dead for good whatever its version.
+
+    heads: each key whose newest version went, with that version; nothing older takes its place.
+    """
+
+    op: Literal["purge"] = "purge"
+    field: Literal["id", "key", "subject", "session", "actor", "source", "namespace"]
+    value: str
+    heads: tuple[tuple[str, str], ...] = ()
+    receipt: str = ""
+
+
+class Unknown(BaseModel):
+    """An operation of a kind or format that this build does not know: kept and passed on, never dropped."""
+
+    model_config = ConfigDict(frozen=True)
+
+    op_id: str
+    version: str
+    namespace: str
+    payload: dict[str, Any]
+
+
+Known = Annotated[
+    Remember | Supersede | Relate | Unrelate | Retire | Restore | Reinforce | Purge, Field(discriminator="op")
+]
+_known: TypeAdapter[Any] = TypeAdapter(Known)
+_KINDS: Final = frozenset({"remember", "supersede", "relate", "unrelate", "retire", "restore", "reinforce", "purge"})
+
+
+def parse(line: dict[str, Any]) -> Operation | Unknown:
+    """A stamped operation from its JSON form. Raises InvalidInputError, without repeating what it holds."""
+    if line.get("op") not in _KINDS or line.get("format") != FORMAT:
+        try:
+            found = Unknown(op_id=line["op_id"], version=line["version"], namespace=line["namespace"], payload=line)
+            parse_version(found.version)
+        except (KeyError, ValidationError):
+            raise InvalidInputError("not an operation: it lacks op_id, version or namespace", field="op") from None
+        checks.namespace(found.namespace)
+        return found
+    try:
+        operation: Operation = _known.validate_python(line)
+    except ValidationError as error:
+        where = ".".join(str(part) for part in error.errors(include_input=False)[0]["loc"][1:])
+        raise InvalidInputError("is missing or has the wrong type", field=where or "op") from None
+    parse_version(operation.version)
+    checks.namespace(operation.namespace)
+    return operation
