@@ -1,5 +1,132 @@
-"""memgraph: a graph-database knowledge store for the long-term memory of LLM agents."""
+"""memgraph: a graph-database knowledge store for the long-term memory of LLM agents.
+
+`Memory.open("agent.db")` is the way in. What is not needed is not imported.
+"""
 
 from __future__ import annotations
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from memgraph.aio import AsyncMemory
+    from memgraph.errors import (
+        AuthError,
+        ClockDriftError,
+        ClosedError,
+        ConflictError,
+        InvalidInputError,
+        LegalHoldError,
+        MemgraphError,
+        NotFoundError,
+        PurgedError,
+        ReadOnlyError,
+        StoreCorruptError,
+        StoreFullError,
+        StoreLockedError,
+        StoreVersionError,
+        UnavailableError,
+        UnsupportedError,
+    )
+    from memgraph.memory import Embedder, Memory
+    from memgraph.models import (
+        Change,
+        ChangeSet,
+        CheckReport,
+        Condition,
+        ConsolidationReport,
+        Diff,
+        Duplicate,
+        Edge,
+        Entry,
+        Event,
+        Filters,
+        Hit,
+        Lineage,
+        Neighbourhood,
+        Page,
+        Problem,
+        PurgePlan,
+        PurgeReceipt,
+        SearchResult,
+        Selector,
+        Stats,
+        Status,
+        StoreStatus,
+        Trust,
+    )
+
+_HOMES = {
+    "memgraph.aio": ("AsyncMemory",),
+    "memgraph.memory": ("Embedder", "Memory"),
+    "memgraph.errors": (
+        "AuthError", "ClockDriftError", "ClosedError", "ConflictError", "InvalidInputError", "LegalHoldError",
+        "MemgraphError", "NotFoundError", "PurgedError", "ReadOnlyError", "StoreCorruptError", "StoreFullError",
+        "StoreLockedError", "StoreVersionError", "UnavailableError", "UnsupportedError",
+    ),
+    "memgraph.models": (
+        "Change", "ChangeSet", "CheckReport", "Condition", "ConsolidationReport", "Diff", "Duplicate", "Edge", "Entry",
+        "Event", "Filters", "Hit", "Lineage", "Neighbourhood", "Page", "Problem", "PurgePlan", "PurgeReceipt",
+        "SearchResult", "Selector", "Stats", "Status", "StoreStatus", "Trust",
+    ),
+}  # fmt: skip
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "AsyncMemory",
+    "AuthError",
+    "Change",
+    "ChangeSet",
+    "CheckReport",
+    "ClockDriftError",
+    "ClosedError",
+    "Condition",
+    "ConflictError",
+    "ConsolidationReport",
+    "Diff",
+    "Duplicate",
+    "Edge",
+    "Embedder",
+    "Entry",
+    "Event",
+    "Filters",
+    "Hit",
+    "InvalidInputError",
+    "LegalHoldError",
+    "Lineage",
+    "MemgraphError",
+    "Memory",
+    "Neighbourhood",
+    "NotFoundError",
+    "Page",
+    "Problem",
+    "PurgePlan",
+    "PurgeReceipt",
+    "PurgedError",
+    "ReadOnlyError",
+    "SearchResult",
+    "Selector",
+    "Stats",
+    "Status",
+    "StoreCorruptError",
+    "StoreFullError",
+    "StoreLockedError",
+    "StoreStatus",
+    "StoreVersionError",
+    "Trust",
+    "UnavailableError",
+    "UnsupportedError",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"module 'memgraph' has no attribute {name!r}")
+    return getattr(importlib.import_module(home), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

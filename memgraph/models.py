@@ -8,9 +8,10 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Generic, Literal, TypeVar, overload
 
-from pydantic import BaseModel, ConfigDict, field_validator
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
 from memgraph import checks
+from memgraph.errors import InvalidInputError
 
 __all__ = [
     "Change",
@@ -66,6 +67,21 @@ class _Value(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+class _Input(_Value):
+    """A value that callers make: what it refuses is our own error, without the input in its message."""
+
+    def __init__(self, **values: Any) -> None:
+        try:
+            super().__init__(**values)
+        except ValidationError as error:
+            first = error.errors(include_input=False, include_url=False)[0]
+            cause = (first.get("ctx") or {}).get("error")
+            if isinstance(cause, InvalidInputError):
+                raise cause from None
+            field = ".".join(str(part) for part in first["loc"])
+            raise InvalidInputError(str(first["msg"]), field=field) from None
+
+
 class Entry(_Value):
     """One memory as it is now.
 
@@ -76,7 +92,7 @@ class Entry(_Value):
     key: the slot whose current value it is or was. version: the clock reading that orders it. recorded_at: that reading as UTC.
     valid_from, valid_to: when it was true in the world. expires_at: from then on it is neither current nor found.
     confidence: as given at the write, 0 to 1. feedback_count, feedback_sum: how many signals came since, and their weighted sum.
-    superseded_by: the id of what replaced it. restores: the id of the memory that it is a restored copy of.
+    superseded_by: the id of what replaced it. restores, restores_version: id and version of the memory that it is a restored copy of.
     """
 
     id: str
@@ -105,6 +121,7 @@ class Entry(_Value):
     status: Status = Status.ACTIVE
     superseded_by: str | None = None
     restores: str | None = None
+    restores_version: str | None = None
     reason: str | None = None
     embedding_model: str | None = None
     stored_on: tuple[str, ...] = ()
@@ -152,7 +169,7 @@ class Event(_Value):
     actor: str | None = None
 
 
-class Condition(_Value):
+class Condition(_Input):
     """A test of one metadata value: `field` names it (a tuple reaches into nested objects).
 
     Values of different JSON types never match; a missing field matches `ne` and `exists=False` only.
@@ -164,7 +181,7 @@ class Condition(_Value):
     value: Any = None
 
 
-class Filters(_Value):
+class Filters(_Input):
     """Which memories a call is about. What is left out does not narrow.
 
     kinds, trust, status: any of them. `status` left out means active ones, in a purge every one; `"any"` is every one.

@@ -8,8 +8,10 @@ life        retire, restore and explicit-supersede events. `superseding` is the 
 relation    RELATES_TO, or with gone = 1 the memory that it was taken back.
             SUPERSEDES edges along a key are derived from (ns, key, version) and never stored.
 change      the change log: which rows to read again. what: 0 memory a, 1 edges of a, 2 memory a is gone (b = its doc).
-post        text postings: (ns, term) in chunks that begin at document `doc`. unsealed: documents not yet in `post`.
-segment     per block of sealed documents: their lengths and flags for the ranking.
+unsealed    documents that are not in the text index yet. namespace.docs, .sealed: the next document's number, and how many
+            are sealed; .generation moves whenever the sealed part changed.
+segment     a run of `n` sealed documents from `doc` on: their lengths and flags for the ranking.
+post        the postings of a segment (`doc`), cut into rows by term; `term` is a row's first. Rows are replaced, never changed.
 tombstone   what is left of a purge: keyed hashes.
 """
 
@@ -25,7 +27,7 @@ _V1: Final = """
 create table meta(name text primary key, value) without rowid;
 create table namespace(
   ns integer primary key autoincrement, path text not null unique,
-  docs integer not null default 0, sealed integer not null default 0);
+  docs integer not null default 0, sealed integer not null default 0, generation integer not null default 0);
 create table memory(
   seq integer primary key autoincrement, ns integer not null, id text not null, doc integer, version text,
   status integer not null default 0, key text, past integer not null default 0, kind text, subject text, title text,
@@ -53,10 +55,11 @@ create table feedback(
 create table embedding(seq integer primary key, vector blob not null);
 create table change(lsn integer primary key autoincrement, ns integer not null, what integer not null, a integer not null, b integer);
 create table unsealed(ns integer not null, doc integer not null, seq integer not null, primary key(ns, doc)) without rowid;
-create table segment(ns integer not null, doc integer not null, lens blob not null, flags blob not null, primary key(ns, doc)) without rowid;
-create table post(
-  ns integer not null, term text not null, doc integer not null, n integer not null, docs blob not null, tfs blob not null,
-  primary key(ns, term, doc)) without rowid;
+create table segment(
+  ns integer not null, doc integer not null, n integer not null, postings integer not null,
+  lens blob not null, flags blob not null, primary key(ns, doc)) without rowid;
+create table post(id integer primary key autoincrement, ns integer not null, doc integer not null, term integer not null, data blob not null);
+create unique index post_place on post(ns, doc, term);
 create table secret(name text primary key, value blob not null) without rowid;
 create table tombstone(hash blob primary key, version text not null, secret text not null, receipt text not null) without rowid;
 create table foreign_operation(op_id text primary key, version text not null, ns integer not null, payload text not null) without rowid;

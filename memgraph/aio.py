@@ -1,0 +1,125 @@
+"""AsyncMemory: the verbs of Memory, awaited. They run on worker threads; cancelling an await does not undo a write."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+from typing import Any, ParamSpec, Self, TypeVar
+
+from memgraph.memory import Memory
+
+__all__ = ["AsyncMemory"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _awaited(verb: Callable[P, T]) -> Any:
+    """The async twin of a verb of Memory, with its signature and documentation."""
+
+    @functools.wraps(verb)
+    async def method(self: AsyncMemory, *args: Any, **kwargs: Any) -> T:
+        call = functools.partial(verb, self.sync, *args, **kwargs)  # type: ignore[call-arg, arg-type]
+        return await asyncio.get_running_loop().run_in_executor(self._workers, call)
+
+    return method
+
+
+class _Opening:
+    """What `AsyncMemory.open(...)` gives: await it, or enter it with `async with`."""
+
+    def __init__(self, make: Callable[[], Memory]) -> None:
+        self._make = make
+        self._memory: AsyncMemory | None = None
+
+    async def _open(self) -> AsyncMemory:
+        return AsyncMemory(await asyncio.to_thread(self._make))
+
+    def __await__(self) -> Any:
+        return self._open().__await__()
+
+    async def __aenter__(self) -> AsyncMemory:
+        self._memory = await self._open()
+        return self._memory
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._memory is not None:
+            await self._memory.close()
+
+
+class AsyncMemory:
+    """A Memory whose verbs are awaited. Works from any event loop, and from several one after another.
+
+    `memory = await AsyncMemory.open("agent.db")`, or `async with AsyncMemory.open("agent.db") as memory:`.
+    """
+
+    def __init__(self, memory: Memory, workers: ThreadPoolExecutor | None = None) -> None:
+        self.sync = memory
+        self._workers = workers or ThreadPoolExecutor(max_workers=8, thread_name_prefix="memgraph")
+
+    @classmethod
+    def open(cls, *args: Any, **kwargs: Any) -> _Opening:
+        """As `Memory.open`, without blocking the loop."""
+        return _Opening(functools.partial(Memory.open, *args, **kwargs))
+
+    @classmethod
+    def from_env(cls) -> _Opening:
+        """As `Memory.from_env`, without blocking the loop."""
+        return _Opening(Memory.from_env)
+
+    def namespace(self, *segments: str) -> AsyncMemory:
+        """As `Memory.namespace`; nothing is awaited, as nothing is read."""
+        return AsyncMemory(self.sync.namespace(*segments), self._workers)
+
+    @property
+    def path(self) -> str:
+        """The namespace's path."""
+        return self.sync.path
+
+    namespaces = _awaited(Memory.namespaces)
+    remember = _awaited(Memory.remember)
+    remember_many = _awaited(Memory.remember_many)
+    supersede = _awaited(Memory.supersede)
+    relate = _awaited(Memory.relate)
+    unrelate = _awaited(Memory.unrelate)
+    feedback = _awaited(Memory.feedback)
+    get = _awaited(Memory.get)
+    current = _awaited(Memory.current)
+    lineage = _awaited(Memory.lineage)
+    history = _awaited(Memory.history)
+    neighbours = _awaited(Memory.neighbours)
+    graph = _awaited(Memory.graph)
+    list = _awaited(Memory.list)
+    count = _awaited(Memory.count)
+    search = _awaited(Memory.search)
+    diff = _awaited(Memory.diff)
+    forget = _awaited(Memory.forget)
+    restore = _awaited(Memory.restore)
+    release = _awaited(Memory.release)
+    undo = _awaited(Memory.undo)
+    consolidate = _awaited(Memory.consolidate)
+    plan_purge = _awaited(Memory.plan_purge)
+    purge = _awaited(Memory.purge)
+    export_to = _awaited(Memory.export_to)
+    import_from = _awaited(Memory.import_from)
+    check = _awaited(Memory.check)
+    stats = _awaited(Memory.stats)
+    status = _awaited(Memory.status)
+
+    async def close(self) -> None:
+        """Close the store, for every view of it, and the worker threads."""
+        await asyncio.to_thread(self.sync.close)
+        self._workers.shutdown(wait=False)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()

@@ -1,0 +1,500 @@
+"""The local backend: the protocol over one SQLite file, with the live graph and the text index beside it."""
+
+from __future__ import annotations
+
+import builtins
+import logging
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from memgraph.backends.base import Draft, Query, Scope
+from memgraph.backends.local import apply, dump, reads, tombs
+from memgraph.backends.local.rows import COLUMNS, STATUSES, entry, entry_of
+from memgraph.checks import from_micros
+from memgraph.clock import EPOCH, Clock, millis, new_writer
+from memgraph.errors import ConflictError, MemgraphError, PurgedError
+from memgraph.models import (
+    ChangeSet,
+    CheckReport,
+    Edge,
+    Entry,
+    Filters,
+    Hit,
+    Lineage,
+    Neighbourhood,
+    Page,
+    PurgePlan,
+    PurgeReceipt,
+    Selector,
+    Stats,
+    Status,
+    StoreStatus,
+)
+from memgraph.operations import Operation, Remember, Unknown
+from memgraph.storage.sqlite.database import Database
+from memgraph.storage.sqlite.schema import SCHEMA_VERSION
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+    from memgraph.backends.local.graph import LiveGraph
+    from memgraph.backends.local.search import SearchIndex
+
+__all__ = ["LocalBackend"]
+
+_log = logging.getLogger("memgraph")
+SEAL_CHECK_EVERY = 64  # after so many writes, see whether documents wait to be sealed
+_LINEAGE = frozenset({"SUPERSEDES", "RESTORES"})
+
+
+class LocalBackend:
+    """Memories in one file, or in this process's memory when `path` is None. Safe for threads, processes and forks.
+
+    durability, lock_timeout (seconds), read_only: as for Database. max_clock_drift: seconds. clock: Unix seconds.
+    preload: load the graph in the background now instead of at the first call that needs it.
+    """
+
+    name = "local"
+
+    def __init__(
+        self,
+        path: Path | None,
+        *,
+        durability: str = "full",
+        lock_timeout: float = 10.0,
+        read_only: bool = False,
+        max_clock_drift: float = 300.0,
+        clock: Callable[[], float] = time.time,
+        preload: bool = False,
+    ) -> None:
+        self.database = Database(path, durability=durability, lock_timeout=lock_timeout, read_only=read_only)
+        self._clock = Clock(wall=clock, max_drift=max_clock_drift)
+        self._graph: LiveGraph | None = None
+        self._index: SearchIndex | None = None
+        self._making = threading.Lock()
+        self._scrub_pending = False
+        self._unchecked = SEAL_CHECK_EVERY
+        self.database.on_fork(self._after_fork)
+        if not self.database.read_only:
+            self._recover()
+        if preload:
+            threading.Thread(target=self._preload, name="memgraph-graph", daemon=True).start()
+
+    def _after_fork(self) -> None:
+        self._clock.writer = new_writer()
+        self._making = threading.Lock()
+        self._graph = self._index = None
+
+    def _recover(self) -> None:
+        """Finish what a crash interrupted: an unscrubbed purge, an index made by another tokenizer."""
+        from memgraph.backends.local import index
+
+        with self.database.read() as connection:
+            pending = connection.execute("select 1 from meta where name = 'scrub'").fetchone() is not None
+            stale = index.is_stale(connection)
+        if pending:
+            self._scrub_pending = True
+            self._scrub()
+        if stale:
+            self.database.write(index.rebuild)
+
+    def _preload(self) -> None:
+        try:
+            with self._live():
+                pass
+        except MemgraphError as error:
+            _log.debug("the graph could not be loaded ahead: %s", type(error).__name__)
+
+    # ---- the structures beside the file
+
+    @contextmanager
+    def _live(self) -> Iterator[tuple[sqlite3.Connection, LiveGraph]]:
+        """A snapshot, and the graph at the same instant. Writers never wait for this; other graph readers do."""
+        if self._graph is None:
+            from memgraph.backends.local.graph import LiveGraph
+
+            with self._making:
+                self._graph = self._graph or LiveGraph()
+        graph = self._graph
+        with graph.lock, self.database.read() as connection:
+            graph.catch_up(connection)
+            yield connection, graph
+
+    def _search_index(self) -> SearchIndex:
+        if self._index is None:
+            from memgraph.backends.local.search import SearchIndex
+
+            with self._making:
+                self._index = self._index or SearchIndex()
+        return self._index
+
+    # ---- writing
+
+    def write(self, drafts: Sequence[Draft]) -> builtins.list[Entry | None]:
+        """Stamp and apply drafts in order, all or none."""
+        results = self.database.write(lambda connection: self._write(connection, drafts))
+        self._unchecked += len(drafts)
+        self._tidy()
+        return results
+
+    def _write(self, connection: sqlite3.Connection, drafts: Sequence[Draft]) -> builtins.list[Entry | None]:
+        applier = apply.Applier(connection)
+        clock = self._clock
+        clock.observe(apply.newest_version(connection) or "0" * 12 + "-0000")
+        results: builtins.list[Entry | None] = []
+        for draft in drafts:
+            operation = draft.operation
+            if isinstance(operation, Remember):
+                known = self._known(applier, operation)
+                if known is not None:
+                    results.append(known)
+                    continue
+                if draft.if_absent or draft.expected_version is not None:
+                    self._require(connection, operation, draft)
+            stamped = operation.model_copy(update={"version": clock.tick()})
+            applier.apply(stamped)
+            results.append(entry_of(stamped) if isinstance(stamped, Remember) else None)
+        applier.finish()
+        return results
+
+    def _now(self) -> datetime:
+        return from_micros(int(self._clock.wall() * 1_000_000))
+
+    def _known(self, applier: apply.Applier, operation: Remember) -> Entry | None:
+        """The stored entry, if this id was written before with the same content and key."""
+        path, id = operation.namespace, operation.id
+        if applier.tombs.buried(path, id):
+            raise PurgedError("this id was purged and is dead for good", hint="Use another id.")
+        row = applier.connection.execute(
+            f"select {COLUMNS} from memory where ns = ? and id = ? and version is not null", (applier.namespace(path), id)
+        ).fetchone()
+        if row is None:
+            return None
+        found = entry(row, path, self._now())
+        if (found.content, found.key) != (operation.content, operation.key):
+            raise ConflictError(
+                "this id already names a memory with other content or another key",
+                hint="Leave the id out, or use supersede.",
+            )
+        return reads.by_seqs(applier.connection, [row[0]], self._now())[row[0]]
+
+    def _require(self, connection: sqlite3.Connection, operation: Remember, draft: Draft) -> None:
+        assert operation.key is not None
+        now = reads.current(connection, operation.namespace, operation.key, self._now())
+        if draft.if_absent and now is not None:
+            raise ConflictError("the key already has a current memory", hint="Read it, or write without if_absent.")
+        if draft.expected_version is not None and (now is None or now.version != draft.expected_version):
+            raise ConflictError(
+                "the key's current memory has another version than expected", hint="Read it again and decide anew."
+            )
+
+    def apply(self, operations: Iterable[Operation | Unknown]) -> int:
+        """Apply stamped operations, all or none."""
+        todo = list(operations)
+        changed = self.database.write(lambda connection: apply.apply_all(connection, todo))
+        self._unchecked += len(todo)
+        self._tidy()
+        return changed
+
+    def bury(self, tombstones: Iterable[dict[str, Any]]) -> int:
+        """Take in tombstones and secrets."""
+        todo = list(tombstones)
+        return self.database.write(lambda connection: tombs.take_in(connection, todo))
+
+    def _tidy(self) -> None:
+        """After a commit: move documents into the index in short steps, and finish a scrub that had to wait."""
+        if self._unchecked >= SEAL_CHECK_EVERY:
+            self._unchecked = 0
+            self._seal()
+        if self._scrub_pending:
+            self._scrub()
+
+    def _seal(self) -> None:
+        from memgraph.backends.local import index
+
+        while self.database.write(index.seal):
+            pass
+
+    # ---- reading
+
+    def get(self, namespace: str, ids: Sequence[str], now: datetime) -> dict[str, Entry]:
+        """The memories with these ids."""
+        with self.database.read() as connection:
+            return reads.by_ids(connection, namespace, ids, now)
+
+    def current(
+        self,
+        namespace: str,
+        key: str,
+        now: datetime,
+        known_at: datetime | None = None,
+        valid_at: datetime | None = None,
+    ) -> Entry | None:
+        """A key's current memory, or as known, or as true, at an instant."""
+        with self.database.read() as connection:
+            return reads.current(connection, namespace, key, now, known_at, valid_at)
+
+    def list(self, scope: Scope, filters: Filters, now: datetime, limit: int, after: str | None) -> Page[Entry]:
+        """A page of matching memories, newest first."""
+        with self.database.read() as connection:
+            return reads.page(connection, scope, filters, now, limit, after)
+
+    def count(self, scope: Scope, filters: Filters, now: datetime) -> int:
+        """How many memories match."""
+        with self.database.read() as connection:
+            return reads.count(connection, scope, filters, now)
+
+    def search(self, scope: Scope, query: Query) -> builtins.list[Hit]:
+        """The best hits, best first."""
+        index = self._search_index()
+        with self.database.read() as connection:
+            spaces = reads.namespaces(connection, scope)
+            paths = dict(spaces)
+            visible: Callable[[int, int], bool] | None = None
+            if query.known_at is not None or query.valid_at is not None:
+
+                def visible(ns: int, seq: int) -> bool:
+                    return reads.visible_at(connection, paths[ns], seq, query.now, query.known_at, query.valid_at)
+
+            found = index.search(connection, spaces, query, visible)
+            entries = reads.by_seqs(connection, [seq for seq, _, _ in found], query.now)
+        return [Hit(entries[seq], score, why) for seq, score, why in found if seq in entries]
+
+    def lineage(self, namespace: str, key_or_id: str, now: datetime) -> Lineage | None:
+        """The line of a key, or what is linked to an id."""
+        with self._live() as (connection, graph):
+            seqs = reads.key_seqs(connection, namespace, key_or_id)
+            key = key_or_id if seqs else None
+            if not seqs:
+                ns = reads.namespace_number(connection, namespace)
+                row = connection.execute(
+                    "select seq from memory where ns = ? and id = ? and version is not null", (ns, key_or_id)
+                ).fetchone()
+                if row is None:
+                    return None
+                seqs = builtins.list(graph.around(row[0], len(graph.graph), _LINEAGE, active_only=False))
+            entries = sorted(reads.by_seqs(connection, seqs, now).values(), key=lambda each: (each.version, each.id))
+            links = sorted(link for link in graph.among(seqs) if not link[2].startswith("RELATES_TO"))
+            edges = reads.edges(connection, namespace, links)
+            happened = reads.events(connection, seqs)
+        active = [each.id for each in entries if each.status is Status.ACTIVE]
+        return Lineage(
+            namespace=namespace,
+            key=key,
+            entries=tuple(entries),
+            edges=tuple(sorted(edges, key=lambda edge: (edge.version, edge.source_id, edge.target_id))),
+            events=tuple(happened),
+            current=active[-1] if active else None,
+        )
+
+    def neighbours(self, namespace: str, id: str, depth: int, now: datetime) -> Neighbourhood | None:
+        """What lies around a memory."""
+        with self._live() as (connection, graph):
+            ns = reads.namespace_number(connection, namespace)
+            row = connection.execute(
+                "select seq from memory where ns = ? and id = ? and version is not null", (ns, id)
+            ).fetchone()
+            if row is None:
+                return None
+            around = graph.around(row[0], depth, None, active_only=True)
+            entries = reads.by_seqs(connection, around, now)
+            shown = {seq for seq, each in entries.items() if seq == row[0] or each.status is Status.ACTIVE}
+            edges = reads.edges(connection, namespace, sorted(graph.among(shown)))
+        order = sorted(shown - {row[0]}, key=lambda seq: (around[seq], entries[seq].version, entries[seq].id))
+        return Neighbourhood(
+            centre=entries[row[0]],
+            entries=tuple(entries[seq] for seq in order),
+            edges=tuple(sorted(edges, key=lambda edge: (edge.version, edge.source_id, edge.target_id, edge.type or ""))),
+        )
+
+    def graph(self, scope: Scope, now: datetime) -> nx.MultiDiGraph[Any]:
+        """A frozen copy of the graph of a scope."""
+        from memgraph.backends.local.graph import built
+
+        with self._live() as (connection, live):
+            spaces = dict(reads.namespaces(connection, scope))
+            seqs = [seq for seq, node in live.graph.nodes(data=True) if node["ns"] in spaces]
+            entries = reads.by_seqs(connection, seqs, now)
+            names = {
+                seq: (each.namespace, each.id) if scope.subtree else each.id for seq, each in entries.items()
+            }
+            nodes = [
+                (names[seq], each.model_dump(include={"namespace", "key", "kind", "title", "status", "version"}))
+                for seq, each in entries.items()
+            ]
+            edges = []
+            for a, b, key in live.among(seqs):
+                for edge in reads.edges(connection, entries[a].namespace, [(a, b, key)]):
+                    name = f"{key}:explicit" if edge.via == "explicit" else key
+                    edges.append((names[a], names[b], name, edge.model_dump(exclude_none=True)))
+        return built(nodes, edges)
+
+    def relations(self, namespace: str, ids: Sequence[str]) -> builtins.list[Edge]:
+        """The relations that begin or end at one of these ids."""
+        with self.database.read() as connection:
+            return reads.relations(connection, namespace, ids)
+
+    def namespaces(self, prefix: str | None) -> builtins.list[str]:
+        """The namespaces that hold memories."""
+        with self.database.read() as connection:
+            rows = connection.execute(
+                "select path from namespace where exists (select 1 from memory where memory.ns = namespace.ns"
+                " and version is not null) order by path"
+            ).fetchall()
+        scope = None if prefix is None else Scope(prefix, subtree=True)
+        return [path for (path,) in rows if scope is None or scope.holds(path)]
+
+    def snapshot(self, namespace: str, known_at: datetime) -> Iterator[Entry]:
+        """Every memory recorded by an instant."""
+        with self.database.read() as connection:
+            yield from reads.snapshot(connection, namespace, known_at)
+
+    def changeset(self, namespace: str, id: str) -> ChangeSet | None:
+        """A change-set."""
+        with self.database.read() as connection:
+            return reads.changeset(connection, namespace, id)
+
+    def operations(self, scope: Scope) -> Iterator[Operation | Unknown | dict[str, Any]]:
+        """Everything, as operations by version."""
+        with self.database.read() as connection:
+            yield from dump.operations(connection, scope)
+
+    # ---- purging
+
+    def select(self, scope: Scope, selector: Selector, now: datetime) -> Iterator[Entry]:
+        """Every memory that a selector matches."""
+        from memgraph.backends.local import purge
+
+        if selector.lineage:
+            with self._live() as (connection, graph):
+                yield from purge.select(connection, graph, scope, selector, now)
+        else:
+            with self.database.read() as connection:
+                yield from purge.select(connection, None, scope, selector, now)
+
+    def plan_purge(self, scope: Scope, selector: Selector, now: datetime) -> PurgePlan:
+        """What a purge would remove."""
+        from memgraph.backends.local import purge
+
+        if selector.lineage:
+            with self._live() as (connection, graph):
+                return purge.plan(connection, graph, scope, selector, now, self.database.where)
+        with self.database.read() as connection:
+            return purge.plan(connection, None, scope, selector, now, self.database.where)
+
+    def purge(self, plan: PurgePlan, now: datetime) -> PurgeReceipt:
+        """Remove for good what a plan names."""
+        from memgraph.backends.local import purge
+        from memgraph.backends.local.graph import LiveGraph
+
+        scope = Scope(plan.namespace, plan.subtree)
+
+        def work(connection: sqlite3.Connection) -> tuple[str, str, dict[str, int], int]:
+            graph = None
+            if plan.selector.lineage:
+                graph = LiveGraph()
+                graph.catch_up(connection)
+            fresh = purge.plan(connection, graph, scope, plan.selector, plan.at, self.database.where)
+            self._clock.observe(apply.newest_version(connection) or "0" * 12 + "-0000")
+            done = purge.purge(connection, fresh, plan, self._clock)
+            connection.execute("insert or replace into meta values('scrub', 1)")
+            return done
+
+        receipt, version, removed, buried = self.database.write(work)
+        self._scrub_pending = True
+        self._tidy()
+        return PurgeReceipt(
+            id=receipt,
+            at=now,
+            version=version,
+            store=self.database.where,
+            namespaces=tuple(plan.ids) or (plan.namespace,),
+            selector_digest=purge.digest_of(plan.selector, scope),
+            plan_digest=plan.digest,
+            removed=removed,
+            scrubbed=not self._scrub_pending,
+            tombstones=buried,
+            not_reached=("backups and exports made before",),
+            unknown_ids=len(set(plan.selector.ids) - {id for ids in plan.ids.values() for id in ids}),
+        )
+
+    def _scrub(self) -> None:
+        """Empty the write-ahead log after a purge; until then the file remembers that it must be done."""
+        if self.database.scrub():
+            self._scrub_pending = False
+            self.database.write(lambda connection: connection.execute("delete from meta where name = 'scrub'"))
+
+    # ---- administration
+
+    def check(self, repair: bool = False, reindex: bool = False) -> CheckReport:
+        """Look for damage and broken laws."""
+        from memgraph.backends.local import check
+
+        return check.check(self, repair, reindex)
+
+    def stats(self, namespace: str, now: datetime) -> Stats:
+        """How much there is."""
+        with self.database.read() as connection:
+            ns = reads.namespace_number(connection, namespace)
+            by_status = dict.fromkeys(Status, 0)
+            rows = connection.execute(
+                "select status, expires_at is not null and expires_at <= ?, count(*) from memory"
+                " where ns = ? and version is not null group by 1, 2",
+                ((now - EPOCH).total_seconds() * 1e6, ns),
+            )
+            for code, expired, number in rows:
+                by_status[Status.EXPIRED if code == 0 and expired else Status(STATUSES[code])] += number
+            one = lambda query, *values: connection.execute(query, values).fetchone()[0]  # noqa: E731
+            by_kind = connection.execute(
+                "select kind, count(*) from memory where ns = ? and version is not null group by kind order by kind", (ns,)
+            ).fetchall()
+            return Stats(
+                namespace=namespace,
+                entries=sum(by_status.values()),
+                by_status={status.value: number for status, number in by_status.items() if number},
+                by_kind=dict(by_kind),
+                keys=one("select count(distinct key) from memory where ns = ? and version is not null", ns),
+                relations=one(
+                    "select count(*) from relation join memory on memory.seq = relation.a where ns = ? and gone = 0", ns
+                ),
+                store_entries=one("select count(*) from memory where version is not null"),
+                store_namespaces=one(
+                    "select count(*) from namespace where exists (select 1 from memory"
+                    " where memory.ns = namespace.ns and version is not null)"
+                ),
+                bytes=self.database.bytes_on_disk(),
+                unsealed=one("select count(*) from unsealed where ns = ?", ns),
+                graph_loaded=self._graph is not None and self._graph.loaded,
+            )
+
+    def status(self, namespace: str) -> StoreStatus:
+        """Which store this is and how it is doing."""
+        with self.database.read() as connection:
+            newest = apply.newest_version(connection)
+            pending = connection.execute("select 1 from meta where name = 'scrub'").fetchone() is not None
+        ahead = millis(newest) - int(self._clock.wall() * 1000) if newest else 0
+        return StoreStatus(
+            store=self.database.where,
+            backend=self.name,
+            namespace=namespace,
+            read_only=self.database.read_only,
+            durability=self.database.durability,
+            schema_version=SCHEMA_VERSION,
+            damage=self.database.damage,
+            scrub_pending=pending,
+            clock_ahead_ms=max(ahead, 0),
+        )
+
+    def close(self) -> None:
+        """Close the file."""
+        if self.database.closed:
+            return
+        if self._scrub_pending and not self.database.read_only:
+            self._scrub()
+        self.database.close()

@@ -1,0 +1,62 @@
+"""The text index of the local store: which documents it holds, and when they move into it."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterable
+from datetime import datetime
+
+from memgraph.checks import from_micros
+from memgraph.clock import recorded_at
+from memgraph.rules.text import TEXT_VERSION, terms
+from memgraph.storage import textindex
+
+__all__ = ["forget", "is_stale", "loader", "rebuild", "seal"]
+
+
+def loader(connection: sqlite3.Connection) -> Callable[[int], textindex.Document | None]:
+    """A function that gives the document of a memory's number."""
+
+    def load(seq: int) -> textindex.Document | None:
+        row = connection.execute(
+            "select content, key, tags, aliases, actor, valid_from, version from memory where seq = ?", (seq,)
+        ).fetchone()
+        if row is None or row[6] is None:
+            return None
+        content, key, tags, aliases, actor, valid_from, version = row
+        when: datetime = recorded_at(version) if valid_from is None else from_micros(valid_from)
+        found = terms(
+            content,
+            key=key,
+            tags=() if tags == "[]" else json.loads(tags),
+            aliases=() if aliases == "[]" else json.loads(aliases),
+            actor=actor,
+            when=when,
+        )
+        return textindex.Document(found.counts, found.length, found.flags)
+
+    return load
+
+
+def seal(connection: sqlite3.Connection) -> int:
+    """Move some waiting documents into the index, a few milliseconds' worth; 0 when none is due."""
+    return textindex.seal_step(connection, loader(connection))
+
+
+def forget(connection: sqlite3.Connection, ns: int, docs: Iterable[int]) -> None:
+    """Take purged documents out of the index."""
+    textindex.remove(connection, ns, docs)
+
+
+def is_stale(connection: sqlite3.Connection) -> bool:
+    """Whether the index was made by another version of the tokenizer."""
+    row = connection.execute("select value from meta where name = 'text'").fetchone()
+    return row is None or row[0] != TEXT_VERSION
+
+
+def rebuild(connection: sqlite3.Connection) -> int:
+    """Make the whole index anew from the records; returns how many documents it holds."""
+    done = textindex.rebuild(connection, loader(connection))
+    connection.execute("insert or replace into meta values('text', ?)", (TEXT_VERSION,))
+    return done

@@ -1,0 +1,154 @@
+"""Purging the local store: what a selector matches, the plan, and carrying it out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator
+from datetime import datetime
+
+from memgraph.backends.base import Scope
+from memgraph.backends.local import graph as live
+from memgraph.backends.local import reads
+from memgraph.backends.local.apply import Applier
+from memgraph.backends.local.rows import COLUMNS, entry
+from memgraph.backends.local.where import selector_clause
+from memgraph.clock import Clock, new_id
+from memgraph.errors import ConflictError
+from memgraph.models import Entry, PurgePlan, Selector
+from memgraph.operations import Purge
+from memgraph.rules.selection import selector_matches, value_purges
+
+__all__ = ["digest_of", "plan", "purge", "select"]
+
+
+def select(
+    connection: sqlite3.Connection, graph: live.LiveGraph | None, scope: Scope, selector: Selector, now: datetime
+) -> Iterator[Entry]:
+    """Every memory that a selector matches, each once. `graph`, caught up, is needed for `lineage` only."""
+    seen: set[int] = set()
+    for ns, path in reads.namespaces(connection, scope):
+        where, values = selector_clause(selector, now)
+        rows = connection.execute(
+            f"select {COLUMNS} from memory where ns = ? and version is not null and {where}", (ns, *values)
+        )
+        widened: set[int] = set()
+        for row in rows:
+            found = entry(row, path, now)
+            if selector_matches(found, selector, now):
+                seen.add(row[0])
+                yield found
+                if selector.lineage and graph is not None:
+                    widened.update(graph.around(row[0], len(graph.graph), frozenset({"SUPERSEDES", "RESTORES"}), False))
+        yield from reads.by_seqs(connection, sorted(widened - seen), now).values()
+        seen |= widened
+
+
+def _copies(connection: sqlite3.Connection, entries: list[Entry], now: datetime) -> list[Entry]:
+    """The restored copies of these memories, which a purge takes along."""
+    have = {(found.namespace, found.id) for found in entries}
+    todo, copies = list(entries), []
+    while todo:
+        found = todo.pop()
+        rows = connection.execute(
+            "select id from memory where ns = (select ns from namespace where path = ?) and restores_id = ?"
+            " and version is not null",
+            (found.namespace, found.id),
+        ).fetchall()
+        ids = [id for (id,) in rows if (found.namespace, id) not in have]
+        have.update((found.namespace, id) for id in ids)
+        fresh = list(reads.by_ids(connection, found.namespace, ids, now).values())
+        copies += fresh
+        todo += fresh
+    return copies
+
+
+def plan(
+    connection: sqlite3.Connection,
+    graph: live.LiveGraph | None,
+    scope: Scope,
+    selector: Selector,
+    now: datetime,
+    store: str,
+) -> PurgePlan:
+    """What a purge of this selector would remove now."""
+    entries = list(select(connection, graph, scope, selector, now))
+    entries += _copies(connection, entries, now)
+    ids: dict[str, list[str]] = {}
+    for found in sorted(entries, key=lambda each: (each.namespace, each.id)):
+        ids.setdefault(found.namespace, []).append(found.id)
+    return PurgePlan(
+        namespace=scope.namespace,
+        subtree=scope.subtree,
+        selector=selector,
+        store=store,
+        at=now,
+        ids={path: tuple(named) for path, named in ids.items()},
+        by_kind=dict(sorted(Counter(found.kind for found in entries).items())),
+        by_status=dict(sorted(Counter(found.status.value for found in entries).items())),
+        digest=hashlib.sha256(json.dumps(ids, ensure_ascii=False).encode()).hexdigest(),
+    )
+
+
+def digest_of(selector: Selector, scope: Scope) -> str:
+    """A digest that names a selector without repeating it."""
+    text = f"{scope.namespace}\0{scope.subtree}\0{selector.model_dump_json(exclude_defaults=True)}"
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def purge(
+    connection: sqlite3.Connection, fresh: PurgePlan, planned: PurgePlan, clock: Clock
+) -> tuple[str, str, dict[str, int], int]:
+    """Remove what a plan names. `fresh` is the same plan made in this transaction.
+
+    Returns the receipt's id, the purge's version, what was removed, and how many tombstones there are more.
+    """
+    if fresh.digest != planned.digest:
+        raise ConflictError("the set to purge has changed since the plan was made", hint="Make a new plan and look at it.")
+    before = connection.execute("select count(*) from tombstone").fetchone()[0]
+    applier = Applier(connection)
+    receipt, version = new_id(), clock.tick()
+    spaces = list(planned.ids)
+    if planned.selector.everything and planned.namespace not in spaces:
+        spaces.append(planned.namespace)
+    for path in spaces:
+        ids = planned.ids.get(path, ())
+        heads = _heads(connection, path, ids)
+        named = value_purges(planned.selector, path) or [("id", id) for id in ids]
+        for number, (field, value) in enumerate(named, 1):
+            applier.apply(
+                Purge(
+                    op_id=new_id(),
+                    version=version,
+                    namespace=path,
+                    field=field,
+                    value=value,
+                    heads=heads if number == len(named) else (),
+                    receipt=receipt,
+                )
+            )
+    applier.finish()
+    after = connection.execute("select count(*) from tombstone").fetchone()[0]
+    return receipt, version, dict(applier.removed), after - before
+
+
+def _heads(connection: sqlite3.Connection, path: str, ids: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """The keys whose newest version is among these ids, with that version."""
+    ns = reads.namespace_number(connection, path)
+    going = set(ids)
+    heads: dict[str, str] = {}
+    for id in ids:
+        row = connection.execute(
+            "select key from memory where ns = ? and id = ? and key is not null", (ns, id)
+        ).fetchone()
+        if row is None or row[0] in heads:
+            continue
+        newest = connection.execute(
+            "select id, version from memory where ns = ? and key = ? and past = 0 order by version desc limit 1",
+            (ns, row[0]),
+        ).fetchone()
+        if newest is not None and newest[0] in going:
+            heads[row[0]] = newest[1]
+    return tuple(sorted(heads.items()))

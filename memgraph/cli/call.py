@@ -1,0 +1,199 @@
+"""One call of the command: which store it touches, how it answers, and what it may do without being asked again."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from memgraph.errors import NotFoundError
+from memgraph.views.plain import escape
+
+if TYPE_CHECKING:
+    from memgraph.config import Settings
+    from memgraph.memory import Memory
+
+__all__ = ["PARTIAL", "Call", "RefusedError", "Verb", "common_options", "is_terminal", "pass_call", "verb"]
+
+PARTIAL = 6  # exit code: done in part, or still pending
+
+
+class RefusedError(click.ClickException):
+    """Nothing was done, because nobody confirmed it."""
+
+    exit_code = 4
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+@dataclass
+class Call:
+    """What the options say that every command has, and the store that they lead to."""
+
+    store: str | None = None
+    namespace: str | None = None
+    as_json: bool = False
+    quiet: bool = False
+    verbose: int = 0
+
+    def settings(self) -> Settings:
+        """The settings in force: options, then variables, then memgraph.toml, then defaults."""
+        from memgraph.config import resolve
+
+        return resolve(self.store, self.namespace)
+
+    def memory(self, *, create: bool = False) -> Memory:
+        """The store, open until the command ends. Unless `create`, a file that is not there is NotFoundError."""
+        from memgraph import Memory
+
+        if self.verbose:
+            level = logging.DEBUG if self.verbose > 1 else logging.INFO
+            logging.basicConfig(stream=sys.stderr, level=level, format="%(levelname)s %(name)s: %(message)s")
+        settings = self.settings()
+        if not create and _is_path(settings.store) and not Path(settings.store).exists():
+            raise NotFoundError(
+                f"there is no store at {settings.store}",
+                hint="Write a first memory with `memgraph remember`, or name another store with --store.",
+            )
+        memory = Memory.open(
+            settings.store,
+            namespace=settings.namespace,
+            durability=settings.durability,
+            lock_timeout=settings.lock_timeout,
+            max_clock_drift=settings.max_clock_drift,
+        )
+        click.get_current_context().call_on_close(memory.close)
+        return memory
+
+    def target(self) -> str:
+        """The store and namespace that the command touches, in words."""
+        settings = self.settings()
+        return f"store {settings.store}, namespace {settings.namespace}"
+
+    def confirm(self, action: str, *, yes: bool) -> None:
+        """Say what is about to happen and where, and ask unless `yes`. Raises RefusedError unless it is confirmed."""
+        sentence = escape(f"{action} ({self.target()})")
+        if yes:
+            if not self.as_json:
+                click.echo(sentence, err=True)
+            return
+        if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
+            raise RefusedError(f"nothing was changed: {sentence}", "Pass --yes to do it without being asked.")
+        click.echo(f"{sentence}. Go on? [y/N] ", nl=False, err=True)
+        if sys.stdin.readline().strip().casefold() not in ("y", "yes"):
+            raise RefusedError("nothing was changed")
+
+    def show(self, value: Any, lines: Callable[[], Iterable[str]]) -> None:
+        """Print the answer: with --json the value as one line of strict ASCII JSON, else the lines, which are safe."""
+        if self.as_json:
+            click.echo(json.dumps(_plain(value), allow_nan=False))
+        else:
+            for line in lines():
+                click.echo(line)
+
+    def note(self, text: str) -> None:
+        """Tell a person something beside the answer; not with --json or --quiet."""
+        if not (self.as_json or self.quiet):
+            click.echo(escape(text), err=True)
+
+    def degraded(self, why: str | None) -> None:
+        """End with exit code 6 if the answer may be incomplete, after saying why."""
+        if why:
+            self.note(f"this answer may be incomplete: {why}")
+            click.get_current_context().exit(PARTIAL)
+
+
+def is_terminal(stream: Any) -> bool:
+    """Whether a stream is there and a person reads or types on it."""
+    try:
+        return bool(stream and stream.isatty())
+    except ValueError:  # closed
+        return False
+
+
+def _is_path(store: str) -> bool:
+    return store != ":memory:" and "://" not in store
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON knows it: models in their JSON form, also inside lists and mappings."""
+    if hasattr(value, "model_dump"):
+        return value.model_dump(mode="json")
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+pass_call = click.make_pass_decorator(Call, ensure=True)
+
+
+def _keep(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
+    def callback(context: click.Context, _: click.Parameter, value: Any) -> None:
+        if value not in (None, False, 0):
+            setattr(context.ensure_object(Call), name, value)
+
+    return callback
+
+
+def common_options() -> list[click.Parameter]:
+    """The options that stand before or after a command's name."""
+    return [
+        click.Option(
+            ["--store"],
+            metavar="PATH",
+            expose_value=False,
+            callback=_keep("store"),
+            help="The store's file. [MEMGRAPH_STORE]",
+        ),
+        click.Option(
+            ["--namespace", "-n"],
+            metavar="NAME",
+            expose_value=False,
+            callback=_keep("namespace"),
+            help='The namespace, such as "acme/user-1". [MEMGRAPH_NAMESPACE]',
+        ),
+        click.Option(
+            ["--json", "as_json"],
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_keep("as_json"),
+            help="Answer in strict JSON; errors too, on standard error.",
+        ),
+        click.Option(
+            ["-v", "--verbose"],
+            count=True,
+            expose_value=False,
+            callback=_keep("verbose"),
+            help="Log what is done, by ids; -vv in detail.",
+        ),
+        click.Option(
+            ["-q", "--quiet"],
+            is_flag=True,
+            expose_value=False,
+            callback=_keep("quiet"),
+            help="Print the answer only: no notes, no headings, no progress.",
+        ),
+    ]
+
+
+class Verb(click.Command):
+    """A command with the common options."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.params.extend(common_options())
+
+
+def verb(name: str, *examples: str) -> Callable[[Callable[..., Any]], Verb]:
+    """Make a function the command `name`; its docstring is the help, which ends with the examples."""
+    lines = "\n".join(f"  $ {example}" for example in examples)
+    return click.command(name, cls=Verb, epilog=f"\b\n{'Examples' if len(examples) > 1 else 'Example'}:\n{lines}")

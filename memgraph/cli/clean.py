@@ -1,0 +1,230 @@
+"""Commands that take many memories out of use, or delete them: release, undo, plan-purge, purge, consolidate."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from memgraph.cli.call import PARTIAL, Call, pass_call, verb
+from memgraph.cli.files import write_file
+from memgraph.cli.options import build, filter_options, given, subtree_option, yes_option
+from memgraph.cli.output import facts
+from memgraph.errors import InvalidInputError, NotFoundError
+from memgraph.views.plain import escape
+
+if TYPE_CHECKING:
+    from memgraph.models import ChangeSet, ConsolidationReport, PurgePlan, PurgeReceipt
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _selector_options(function: F) -> F:
+    """Add the options of a purge's selector; the command gets them as one mapping `selector`."""
+
+    @filter_options
+    @click.option("--id", "ids", multiple=True, metavar="ID", help="This memory; may be given again.")
+    @click.option("--key", metavar="KEY", help="Every version of this key.")
+    @click.option("--text", metavar="TEXT", help="What holds exactly this text, upper and lower case alike.")
+    @click.option("--lineage", is_flag=True, help="The whole line of each match too.")
+    @click.option("--everything", is_flag=True, help="Every memory of the namespace.")
+    @functools.wraps(function)
+    def command(
+        *args: Any,
+        filters: dict[str, Any],
+        ids: tuple[str, ...],
+        key: str | None,
+        text: str | None,
+        lineage: bool,
+        everything: bool,
+        **kwargs: Any,
+    ) -> Any:
+        chosen = given(ids=ids, key=key, text=text, lineage=lineage or None, everything=everything or None)
+        return function(*args, selector={**filters, **chosen}, **kwargs)
+
+    return command  # type: ignore[return-value]
+
+
+@verb("release", "memgraph release old project plan --dry-run", "memgraph release --session s-17 --yes")
+@click.argument("query", nargs=-1)
+@filter_options
+@click.option("--dry-run", is_flag=True, help="Only show what would be released.")
+@yes_option
+@pass_call
+def release_command(call: Call, query: tuple[str, ...], filters: dict[str, Any], dry_run: bool, yes: bool) -> None:
+    """Take all matching memories out of use: those that hold every word of QUERY and pass the filters.
+
+    Nothing is deleted; `undo` takes it back as one.
+    """
+    from memgraph.models import Filters
+
+    if not query and not filters:
+        raise click.UsageError("Say what to release: words, filters, or both.")
+    chosen = {"query": " ".join(query) or None, "filters": build(Filters, filters)}
+    memory = call.memory()
+    preview = memory.release(**chosen, dry_run=True)
+    if dry_run:
+        _show_changes(call, preview)
+        call.note("nothing was changed")
+        return
+    call.confirm(f"release {len(preview.changes)} memories", yes=yes)
+    _show_changes(call, memory.release(**chosen))
+
+
+@verb("undo", "memgraph undo CHANGESET-ID")
+@click.argument("changeset")
+@pass_call
+def undo_command(call: Call, changeset: str) -> None:
+    """Take back a release or a consolidation as one."""
+    _show_changes(call, call.memory().undo(changeset))
+
+
+def _show_changes(call: Call, changes: ChangeSet) -> None:
+    def lines() -> Iterator[str]:
+        yield f"change-set {escape(changes.id)}: {changes.cause}, {len(changes.changes)} memories"
+        for change in changes.changes:
+            restored = f" as {escape(change.restored_as)}" if change.restored_as else ""
+            yield f"  {escape(change.id)}  {change.before.value} -> {change.after.value}{restored}"
+        if not changes.dry_run and changes.changes and not changes.undoes:
+            call.note(f"take it back with: memgraph undo {changes.id}")
+
+    call.show(changes, lines)
+
+
+@verb("plan-purge", "memgraph plan-purge --subject ada --out plan.json", "memgraph plan-purge --text 'Rua Nova 7'")
+@_selector_options
+@subtree_option
+@click.option("--out", type=click.Path(dir_okay=False, writable=True), help="Write the plan to this file, for `purge`.")
+@pass_call
+def plan_purge_command(call: Call, selector: dict[str, Any], subtree: bool, out: str | None) -> None:
+    """Show what a purge would delete, without deleting. The plan holds ids and counts, but no content."""
+    plan = _plan(call, selector, subtree)
+    if out:
+        write_file(Path(out), plan.model_dump_json(indent=2).encode() + b"\n")
+    call.show(plan, lambda: _plan_lines(plan))
+
+
+@verb(
+    "purge",
+    "memgraph purge --key ada/city --yes",
+    "memgraph purge --id ID --lineage",
+    "memgraph purge --plan plan.json --yes",
+)
+@_selector_options
+@subtree_option
+@click.option("--plan", "plan_file", type=click.Path(exists=True, dir_okay=False), help="Do what this plan says.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be deleted.")
+@yes_option
+@pass_call
+def purge_command(
+    call: Call, selector: dict[str, Any], subtree: bool, plan_file: str | None, dry_run: bool, yes: bool
+) -> None:
+    """Delete memories for good, with every copy in the store: active, replaced and forgotten ones alike.
+
+    It prints a receipt. Exit code 6 if a part is still to be done or an id was not there, 3 if none of the ids was.
+    """
+    if plan_file and (selector or subtree):
+        raise click.UsageError("A plan says already what to purge; leave out the other options.")
+    plan = _read_plan(Path(plan_file)) if plan_file else _plan(call, selector, subtree)
+    unknown = sorted(set(plan.selector.ids) - set(itertools.chain(*plan.ids.values())))
+    if dry_run:
+        call.show(plan, lambda: _plan_lines(plan))
+        call.note("nothing was changed")
+        return
+    call.confirm(f"purge {plan.total} memories for good", yes=yes)
+    if unknown and plan.total == 0:
+        raise NotFoundError(f"none of these ids is there: {', '.join(unknown)}")
+    receipt = call.memory().purge(plan)
+    call.show(receipt, lambda: _receipt_lines(receipt, unknown))
+    if unknown:
+        call.note(f"not there: {', '.join(unknown)}")
+    if unknown or not receipt.scrubbed:
+        click.get_current_context().exit(PARTIAL)
+
+
+def _plan(call: Call, selector: dict[str, Any], subtree: bool) -> PurgePlan:
+    from memgraph.models import Selector
+
+    if not selector:
+        raise click.UsageError("Say what to purge; for all of the namespace, --everything.")
+    return call.memory().plan_purge(build(Selector, selector), subtree=subtree)
+
+
+def _read_plan(path: Path) -> PurgePlan:
+    from pydantic import ValidationError
+
+    from memgraph.models import PurgePlan
+
+    try:
+        return PurgePlan.model_validate_json(path.read_bytes())
+    except ValidationError:
+        raise InvalidInputError(
+            f"{path} is not a plan", field="plan", hint="Make one with `memgraph plan-purge --out`."
+        ) from None
+
+
+def _plan_lines(plan: PurgePlan) -> Iterator[str]:
+    yield f"{plan.total} memories would be deleted from {escape(plan.store)}"
+    yield from facts(
+        (
+            ("namespaces", {namespace: len(ids) for namespace, ids in plan.ids.items()}),
+            ("by kind", plan.by_kind),
+            ("by status", plan.by_status),
+            ("digest", plan.digest),
+        )
+    )
+
+
+def _receipt_lines(receipt: PurgeReceipt, unknown: list[str]) -> Iterator[str]:
+    yield f"purged from {escape(receipt.store)}"
+    yield from facts(
+        (
+            ("receipt", receipt.id),
+            ("at", receipt.at),
+            ("namespaces", receipt.namespaces),
+            ("removed", receipt.removed),
+            ("tombstones", receipt.tombstones),
+            ("files scrubbed", receipt.scrubbed),
+            ("not reached", receipt.not_reached),
+            ("ids not there", tuple(unknown)),
+        )
+    )
+
+
+@verb("consolidate", "memgraph consolidate --dry-run", "memgraph consolidate --yes")
+@click.option("--dry-run", is_flag=True, help="Only show what would be done.")
+@yes_option
+@pass_call
+def consolidate_command(call: Call, dry_run: bool, yes: bool) -> None:
+    """Tidy up: prune memories that nothing speaks for any more, mark expired ones, report near-duplicates.
+
+    Pinned memories and those of users and of the system are never pruned; `undo` takes prunes back.
+    """
+    memory = call.memory()
+    preview = memory.consolidate(dry_run=True)
+    if dry_run:
+        call.show(preview, lambda: _report_lines(preview))
+        call.note("nothing was changed")
+        return
+    if preview.pruned:
+        call.confirm(f"prune {len(preview.pruned)} memories", yes=yes)
+    report = memory.consolidate()
+    call.show(report, lambda: _report_lines(report))
+
+
+def _report_lines(report: ConsolidationReport) -> Iterator[str]:
+    yield f"{report.before} active memories before, {report.after} after"
+    yield from facts(
+        (
+            ("pruned", len(report.pruned)),
+            ("expired", report.expired),
+            ("near-duplicates", len(report.duplicates)),
+            ("change-set", report.changeset),
+        )
+    )
+    for pair in report.duplicates:
+        yield f"  {escape(pair.a)} and {escape(pair.b)} are {pair.similarity:.0%} alike"

@@ -1,0 +1,135 @@
+"""Commands that move memories in and out: export, import, graph."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from memgraph.cli.call import Call, pass_call, verb
+from memgraph.cli.files import check_free, write_file
+from memgraph.cli.options import subtree_option, yes_option
+from memgraph.cli.output import progress
+
+if TYPE_CHECKING:
+    from memgraph.memory import Memory
+
+_CHAT_FIELDS = "content, actor, session, valid_from, namespace, key, id"
+force_option = click.option("--force", is_flag=True, help="Replace a file that is there already.")
+
+
+@verb("export", "memgraph export backup.jsonl", "memgraph --namespace acme export acme.jsonl --subtree")
+@click.argument("file", type=click.Path(dir_okay=False))
+@subtree_option
+@force_option
+@pass_call
+def export_command(call: Call, file: str, subtree: bool, force: bool) -> None:
+    """Write the namespace to a file that `import` reads back without loss.
+
+    What is purged later stays in such a file; keep track of your copies.
+    """
+    memory = call.memory()
+    check_free(Path(file), force=force)
+    with progress(call, "exporting") as advance:
+        count = memory.export_to(file, subtree=subtree, progress=advance)
+    call.show({"exported": count, "file": file}, lambda: [f"exported {count} operations"])
+
+
+@verb(
+    "import",
+    "memgraph import backup.jsonl",
+    "memgraph import talk.json --format chat --map content=text,actor=speaker,valid_from=time --timezone UTC",
+)
+@click.argument("file", type=click.Path(exists=True, dir_okay=False))
+@click.option("--format", "format_", type=click.Choice(("jsonl", "chat")), default="jsonl", show_default=True)
+@click.option(
+    "--map", "mapping", metavar="FIELD=NAME,...", help=f"For chat: which name each field has: {_CHAT_FIELDS}."
+)
+@click.option("--timezone", metavar="ZONE", help="For chat: the zone of times that name none, such as UTC.")
+@click.option("--dry-run", is_flag=True, help="Read and check the file, and change nothing.")
+@yes_option
+@pass_call
+def import_command(
+    call: Call, file: str, format_: str, mapping: str | None, timezone: str | None, dry_run: bool, yes: bool
+) -> None:
+    """Read an export, or a transcript with --format chat, into the store. Importing twice changes nothing.
+
+    Into a store that holds memories it asks first.
+    """
+    if format_ == "jsonl" and (mapping or timezone):
+        raise click.UsageError("--map and --timezone go with --format chat.")
+    fields = _mapping(mapping)
+    if dry_run:
+        count = _rehearse(call, file, format_, fields, timezone)
+        call.show({"imported": count, "dry_run": True}, lambda: [f"{count} would be imported; nothing was changed"])
+        return
+    memory = call.memory(create=True)
+    held = memory.stats().store_entries
+    if held:
+        call.confirm(f"import into a store that holds {held} memories", yes=yes)
+    count = _import(call, memory, file, format_, fields, timezone)
+    call.show({"imported": count, "dry_run": False}, lambda: [f"imported {count}"])
+
+
+def _import(call: Call, memory: Memory, file: str, format_: str, mapping: dict[str, str], timezone: str | None) -> int:
+    with progress(call, "importing") as advance:
+        if format_ == "jsonl":
+            return memory.import_from(file, progress=advance)
+        from memgraph.integrations.importers import import_chat
+
+        return import_chat(memory, file, mapping, timezone or "UTC", progress=advance)
+
+
+def _rehearse(call: Call, file: str, format_: str, mapping: dict[str, str], timezone: str | None) -> int:
+    """Import into a store in this process's memory, so that every check is the real one."""
+    from memgraph import Memory
+
+    with Memory.open(":memory:", namespace=call.settings().namespace) as memory:
+        return _import(call, memory, file, format_, mapping, timezone)
+
+
+def _mapping(text: str | None) -> dict[str, str]:
+    """`content=text,actor=speaker` as a mapping."""
+    fields: dict[str, str] = {}
+    for part in text.split(",") if text else ():
+        field, equals, name = part.partition("=")
+        if not (field.strip() and equals and name.strip()):
+            raise click.UsageError(f"--map: {part!r} is not field=name")
+        fields[field.strip()] = name.strip()
+    return fields
+
+
+@verb("graph", "memgraph graph graph.graphml --format graphml", "memgraph graph - | jq '.nodes | length'")
+@click.argument("file", type=click.Path(dir_okay=False, allow_dash=True))
+@click.option(
+    "--format", "format_", type=click.Choice(("json", "graphml")), default="json", show_default=True,
+    help="json is networkx's node-link form.",
+)  # fmt: skip
+@force_option
+@pass_call
+def graph_command(call: Call, file: str, format_: str, force: bool) -> None:
+    """Write the namespace's graph for other programs: every memory and every edge, without loss.
+
+    FILE may be `-` for standard output. In GraphML each node and edge holds itself as JSON too, since GraphML has no
+    lists and XML no control characters.
+    """
+    from memgraph.cli.graphfile import as_graphml, as_node_link, collect
+
+    memory = call.memory()
+    if file != "-":
+        check_free(Path(file), force=force)
+    nodes, edges = collect(memory)
+    data = as_graphml(nodes, edges) if format_ == "graphml" else json.dumps(as_node_link(nodes, edges), allow_nan=False)
+    if file == "-":
+        sys.stdout.write(data + "\n")
+        return
+    write_file(Path(file), data.encode() + b"\n")
+
+    def lines() -> Iterator[str]:
+        yield f"wrote {len(nodes)} memories and {len(edges)} edges"
+
+    call.show({"nodes": len(nodes), "edges": len(edges), "file": file}, lines)

@@ -1,0 +1,163 @@
+"""Which store a call touches, and how: an argument, then a MEMGRAPH_* variable, then memgraph.toml, then the default.
+
+`memgraph.toml` is read from the working folder, then from the user's configuration folder; each value is taken from
+the first place that has it. A relative store path in a file is relative to that file. A variable or a value that is set
+but empty is refused, not passed over: an unset shell variable must not send a tenant's memories to another's namespace.
+
+`NEO4J_USERNAME`, `NEO4J_PASSWORD` and `NEO4J_DATABASE` fill in credentials; `NEO4J_URI` is never followed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SecretStr, ValidationError, field_validator
+
+from memgraph import checks
+from memgraph.errors import InvalidInputError
+
+__all__ = ["FILE_NAME", "Settings", "default_store", "resolve"]
+
+FILE_NAME: Final = "memgraph.toml"
+_PREFIX: Final = "MEMGRAPH_"
+_CREDENTIALS: Final = {
+    "neo4j_username": "NEO4J_USERNAME",
+    "neo4j_password": "NEO4J_PASSWORD",
+    "neo4j_database": "NEO4J_DATABASE",
+}
+
+
+class Settings(BaseModel):
+    """What to open and how.
+
+    store: a path, ":memory:", or the address of a primary. namespace: its segments joined by "/".
+    durability: "full" syncs every commit; "normal" may lose the last moments to a power cut, never to a crash.
+    lock_timeout: seconds to wait for another process's write lock.
+    max_clock_drift: seconds that the version clock may run ahead of this machine's.
+    primary: the address of the durable primary, if there is one. neo4j_*: its credentials; a password is never printed.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, allow_inf_nan=False)
+
+    store: str = Field(default_factory=lambda: default_store())
+    namespace: str = "default"
+    durability: Literal["full", "normal"] = "full"
+    lock_timeout: float = Field(10.0, ge=0)
+    max_clock_drift: float = Field(300.0, ge=0)
+    primary: SecretStr | None = None
+    neo4j_username: str | None = None
+    neo4j_password: SecretStr | None = None
+    neo4j_database: str | None = None
+
+    _origins: dict[str, str] = PrivateAttr(default_factory=dict)
+
+    @field_validator("namespace", mode="before")
+    @classmethod
+    def _path(cls, value: Any) -> str:
+        return checks.namespace(value)
+
+    def origin(self, name: str) -> str:
+        """Where a value came from: "argument", a variable's name, a file's path, or "default"."""
+        if name not in type(self).model_fields:
+            raise InvalidInputError(f"there is no setting {name!r}", field="name")
+        return self._origins.get(name, "default")
+
+
+def default_store() -> str:
+    """The path of the store that is used when nothing names another: in the platform's folder for user data."""
+    from platformdirs import user_data_path
+
+    return str(user_data_path("memgraph", appauthor=False) / "memory.db")
+
+
+def resolve(
+    store: str | os.PathLike[str] | None = None,
+    namespace: str | Sequence[str] | None = None,
+    *,
+    durability: str | None = None,
+    lock_timeout: float | None = None,
+    max_clock_drift: float | None = None,
+    environ: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+) -> Settings:
+    """The settings that are in force. What is None was not given as an argument.
+
+    environ: the variables, by default those of the process.
+    folder: where to look for memgraph.toml first, by default the working folder.
+    Raises InvalidInputError for a value that cannot be used and for a name in a file that is no setting; it names the
+    setting and where it was set.
+    """
+    given = {
+        "store": None if store is None else os.fspath(store),
+        "namespace": namespace,
+        "durability": durability,
+        "lock_timeout": lock_timeout,
+        "max_clock_drift": max_clock_drift,
+    }
+    values: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    for origin, name, value in _layers(given, os.environ if environ is None else environ, folder or Path.cwd()):
+        if name not in values:
+            values[name], origins[name] = value, origin
+    for name, value in values.items():
+        if value == "":
+            raise InvalidInputError(
+                f"is set but empty ({origins[name]})", field=name, hint="Unset it or give it a value."
+            )
+    try:
+        settings = Settings(**values)
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        name = str(first["loc"][0])
+        message = first["msg"].removeprefix(f"Value error, {name}: ")
+        raise InvalidInputError(f"{message} ({origins.get(name, 'argument')})", field=name) from None
+    settings._origins.update(origins)
+    return settings
+
+
+def _layers(given: Mapping[str, Any], environ: Mapping[str, str], folder: Path) -> Iterator[tuple[str, str, Any]]:
+    """Every value that was set anywhere, as (origin, name, value), the strongest first."""
+    for name, value in given.items():
+        if value is not None:
+            yield "argument", name, _at(value, Path()) if name == "store" else value
+    for name in Settings.model_fields:
+        value = environ.get(_PREFIX + name.upper())
+        if value is not None:
+            yield _PREFIX + name.upper(), name, _at(value, Path()) if name == "store" else value
+    for path in _files(folder):
+        for name, value in _read(path).items():
+            if name not in Settings.model_fields:
+                raise InvalidInputError(f"is no setting of memgraph ({path})", field=name)
+            yield str(path), name, _at(value, path.parent) if name == "store" else value
+    for name, variable in _CREDENTIALS.items():
+        if environ.get(variable):
+            yield variable, name, environ[variable]
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    from platformdirs import user_config_path
+
+    for place in (folder, user_config_path("memgraph", appauthor=False)):
+        if (place / FILE_NAME).is_file():
+            yield place / FILE_NAME
+
+
+def _read(path: Path) -> dict[str, Any]:
+    import tomllib
+
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
+        raise InvalidInputError(f"{path} is not valid TOML", field=FILE_NAME) from None
+    except OSError as error:
+        raise InvalidInputError(f"{path} cannot be read: {error.strerror}", field=FILE_NAME) from None
+
+
+def _at(store: Any, folder: Path) -> Any:
+    """A store's path with `~` opened and a relative one placed in `folder`; an address or ":memory:" as it is."""
+    if not isinstance(store, str) or not store or store == ":memory:" or "://" in store:
+        return store
+    return str(folder / Path(store).expanduser())

@@ -1,0 +1,345 @@
+"""The export file: a namespace as operations, one JSON object a line, and the same bytes for the same contents.
+
+::
+
+    {"memgraph":"export","format":1,"namespace":"acme","subtree":false}
+    {"tombstone":{...}}                      what purges left, secrets included, as the backend gives them
+    {"format":1,"op":"remember",...}         operations by version; fields that are null are left out
+    {"end":2,"sha256":"..."}                 how many lines lie between, and the digest of all bytes before this line
+
+An embedding is base64 of little-endian floats, "f32:..." where that loses nothing, else "f64:...".
+"""
+
+from __future__ import annotations
+
+import base64
+import errno
+import hashlib
+import json
+import math
+import os
+import secrets
+import struct
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from memgraph import checks
+from memgraph.clock import parse_version
+from memgraph.errors import (
+    InvalidInputError,
+    MemgraphError,
+    ReadOnlyError,
+    StoreCorruptError,
+    StoreFullError,
+    StoreVersionError,
+)
+from memgraph.operations import Operation, Origin, Reinforce, Relate, Remember, Unknown, parse
+
+__all__ = ["FORMAT", "Item", "moved", "read", "write"]
+
+FORMAT: Final = 1
+Item = Operation | Unknown | dict[str, Any]
+_PROGRESS_EVERY: Final = 1000
+_REPLACE_TRIES: Final = 3  # elsewhere a scanner or an indexer may hold the old file open for a moment
+_REPLACE_WAIT: Final = 0.05  # seconds
+_NOT_NAMES: Final = ("op", "format", "version", "receipt", "heads", "trust", "cause", "field")
+_EMBEDDINGS: Final = {"f32": ("f", 4), "f64": ("d", 8)}
+
+
+@dataclass(frozen=True)
+class _Header:
+    namespace: str
+    subtree: bool
+    items: int = 0
+    newest: str = ""
+
+
+def write(
+    path: str | Path,
+    header: Mapping[str, Any],
+    items: Iterable[Item],
+    progress: Callable[[int], object] | None = None,
+) -> int:
+    """Write an export; the file appears whole or not at all, readable by its owner only.
+
+    header: the `namespace` that the items come from, and with `subtree` true its descendants too. items: tombstones as
+    dicts of JSON values, then stamped operations. progress: called now and then with the number of items written.
+    Returns how many items there were. Raises InvalidInputError for what strict JSON cannot hold, ReadOnlyError where
+    the file may not be written, StoreFullError without room.
+    """
+    target = Path(path)
+    beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    digest = hashlib.sha256()
+    count = 0
+    try:
+        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            first = {"memgraph": "export", "format": FORMAT, "namespace": header["namespace"]}
+            for count, line in enumerate(_lines(first | {"subtree": bool(header.get("subtree"))}, items)):
+                digest.update(line)
+                file.write(line)
+                if progress is not None and count % _PROGRESS_EVERY == 0:
+                    progress(count)
+            file.write(_line({"end": count, "sha256": digest.hexdigest()}))
+            file.flush()
+            os.fsync(file.fileno())
+        _replace(beside, target)
+    except OSError as error:
+        raise _file_error(error, target) from error
+    finally:
+        beside.unlink(missing_ok=True)
+    if progress is not None:
+        progress(count)
+    return count
+
+
+def _lines(first: dict[str, Any], items: Iterable[Item]) -> Iterator[bytes]:
+    yield _line(first)
+    for item in items:
+        yield _line(_encode(item))
+
+
+def _line(value: dict[str, Any]) -> bytes:
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return text.encode() + b"\n"
+    except (ValueError, TypeError):
+        raise InvalidInputError("holds a value that strict JSON does not know", field="items") from None
+
+
+def _encode(item: Item) -> dict[str, Any]:
+    if isinstance(item, Unknown):
+        return item.payload
+    if isinstance(item, dict):
+        return {"tombstone": item}
+    found = {name: value for name, value in item.model_dump().items() if value is not None}
+    for name in ("valid_from", "valid_to", "expires_at"):
+        if name in found:
+            found[name] = found[name].isoformat(timespec="microseconds").replace("+00:00", "Z")
+    if "embedding" in found:
+        found["embedding"] = _pack(found["embedding"])
+    return found
+
+
+def _pack(vector: tuple[float, ...]) -> str:
+    for name, (code, _) in _EMBEDDINGS.items():
+        try:
+            packed = struct.pack(f"<{len(vector)}{code}", *vector)
+        except OverflowError:
+            continue
+        if struct.unpack(f"<{len(vector)}{code}", packed) == vector:
+            return f"{name}:{base64.b64encode(packed).decode()}"
+    raise InvalidInputError("holds a number that is not finite", field="embedding")
+
+
+def _unpack(text: str) -> list[float]:
+    name, _, coded = text.partition(":")
+    code, width = _EMBEDDINGS[name]
+    packed = base64.b64decode(coded, validate=True)
+    return list(struct.unpack(f"<{len(packed) // width}{code}", packed))
+
+
+def _replace(source: Path, target: Path) -> None:
+    for attempt in range(1, _REPLACE_TRIES + 1):
+        try:
+            source.replace(target)
+            break
+        except PermissionError:
+            if attempt == _REPLACE_TRIES:
+                raise
+            time.sleep(_REPLACE_WAIT)
+    if os.name == "posix":
+        folder = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def _file_error(error: OSError, path: Path) -> MemgraphError:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return StoreFullError(f"there is no room for {path}", hint="Free some space, or choose another folder.")
+    if isinstance(error, PermissionError) or error.errno == errno.EROFS:
+        return ReadOnlyError(f"{path} cannot be written or read", hint="Choose another folder, or close what holds it.")
+    return InvalidInputError(f"{path}: {error.strerror or type(error).__name__}", field="path")
+
+
+def read(path: str | Path) -> tuple[dict[str, Any], Iterator[Item]]:
+    """Check an export from its first byte to its last, then give its header and an iterator over its items.
+
+    The header says `namespace`, `subtree`, how many `items` there are, and `newest`, the greatest version among them.
+    Items are tombstones, as dicts, and operations in their stored form, which passed the checks at the door and lie in
+    the header's namespaces. Raises StoreCorruptError, naming the line, for a file that is damaged, cut or no export;
+    StoreVersionError for one of another format; InvalidInputError for a file that cannot be opened and, naming the
+    line, for an intact one with an operation that is refused.
+    """
+    source = Path(path)
+    try:
+        header, state = _verify(source)
+    except OSError as error:
+        raise _file_error(error, source) from error
+    facts = {"namespace": header.namespace, "subtree": header.subtree, "items": header.items, "newest": header.newest}
+    return facts, _items(source, header, state)
+
+
+def _verify(path: Path) -> tuple[_Header, tuple[int, ...]]:
+    digest = hashlib.sha256()
+    header: _Header | None = None
+    newest = ""
+    bad: tuple[int, MemgraphError] | None = None
+    number, last = 0, b""
+    with path.open("rb") as file:
+        state = _state(os.fstat(file.fileno()))
+        for number, line in enumerate(file, 1):
+            if header is None:
+                header = _header(line)
+            elif number > 2:
+                digest.update(before := last)
+                if bad is None:
+                    try:
+                        item = _decode(before, header)
+                        newest = max(newest, "" if isinstance(item, dict) else item.version)
+                    except MemgraphError as error:
+                        bad = number - 1, error
+            if number == 1:
+                digest.update(line)
+            last = line
+    if header is None:
+        raise StoreCorruptError("line 1: the file is empty", hint="Export again.")
+    _check_end(last, number, digest.hexdigest(), bad[0] if bad else None)
+    if bad is not None:
+        raise InvalidInputError(f"line {bad[0]}: {bad[1]}", field="path")
+    return _Header(header.namespace, header.subtree, number - 2, newest), state
+
+
+def _state(found: os.stat_result) -> tuple[int, ...]:
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _header(line: bytes) -> _Header:
+    found = _json(line)
+    if found is None or found.get("memgraph") != "export" or type(found.get("format")) is not int:
+        raise StoreCorruptError(
+            "line 1: this is no memgraph export", hint="Choose a file that `memgraph export` wrote."
+        )
+    if found["format"] != FORMAT:
+        raise StoreVersionError(
+            f"the export has format {found['format']}, this build reads format {FORMAT}", hint="Upgrade memgraph."
+        )
+    try:
+        namespace = checks.namespace(found.get("namespace"))
+    except InvalidInputError:
+        raise StoreCorruptError("line 1: the header names no namespace") from None
+    return _Header(namespace, found.get("subtree") is True)
+
+
+def _check_end(last: bytes, number: int, digest: str, bad: int | None) -> None:
+    end = _json(last) if last.endswith(b"\n") else None
+    if number < 2 or end is None or set(end) != {"end", "sha256"}:
+        raise StoreCorruptError(
+            f"line {number}: the file ends without its closing line; it was cut or added to", hint="Export again."
+        )
+    if end["end"] != number - 2:
+        raise StoreCorruptError(
+            f"line {number}: there are {number - 2} items, the closing line says otherwise", hint="Export again."
+        )
+    if end["sha256"] != digest:
+        where = f"line {bad}" if bad else f"lines 1 to {number - 1}"
+        raise StoreCorruptError(f"{where}: the contents are not those that were written", hint="Export again.")
+
+
+def _json(line: bytes) -> dict[str, Any] | None:
+    try:
+        found = json.loads(line, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _refuse(name: str) -> Any:
+    raise ValueError(name)
+
+
+def _items(path: Path, header: _Header, state: tuple[int, ...]) -> Iterator[Item]:
+    with path.open("rb") as file:
+        if _state(os.fstat(file.fileno())) != state:
+            raise StoreCorruptError("the file was changed while it was being read", hint="Export again.")
+        for number, line in enumerate(file, 1):
+            if 1 < number < header.items + 2:
+                yield _decode(line, header)
+
+
+def _decode(line: bytes, header: _Header) -> Item:
+    found = _json(line)
+    if found is None:
+        raise InvalidInputError("is no JSON object", field="op")
+    if isinstance(found.get("tombstone"), dict) and len(found) == 1:
+        return dict(found["tombstone"])
+    if isinstance(found.get("embedding"), str):
+        try:
+            found["embedding"] = _unpack(found["embedding"])
+        except (ValueError, KeyError, struct.error):
+            raise InvalidInputError("is not base64 of floats", field="embedding") from None
+    operation = parse(found)
+    inside = operation.namespace == header.namespace or (
+        header.subtree and operation.namespace.startswith(header.namespace + "/")
+    )
+    if not inside:
+        raise InvalidInputError("lies outside what the header names", field="namespace")
+    return operation if isinstance(operation, Unknown) else _admitted(operation)
+
+
+def _admitted(operation: Operation) -> Operation:
+    """The operation in its stored form; InvalidInputError if the door would not let it in."""
+    found: dict[str, Any] = {}
+    for name, value in operation:
+        if value is not None and name not in _NOT_NAMES and (name, value) != ("new_id", ""):
+            found[name] = _stored_form(name, value)
+    if isinstance(operation, Remember):
+        found["tags"] = checks.names(operation.tags, "tags")
+        found["aliases"] = checks.names(operation.aliases, "aliases")
+        found["confidence"] = checks.fraction(operation.confidence, "confidence")
+    elif isinstance(operation, Reinforce):
+        found["signal"] = checks.fraction(operation.signal, "signal", -1.0)
+    elif isinstance(operation, Relate) and not math.isfinite(operation.weight):
+        raise InvalidInputError("must be a finite number", field="weight")
+    return operation.model_copy(update=found)
+
+
+def _stored_form(name: str, value: Any) -> Any:
+    if name == "content":
+        return checks.content(value, max_bytes=max(checks.MAX_CONTENT_BYTES, len(value.encode(errors="replace"))))
+    if name in ("title", "reason", "note"):
+        return checks.label(value, name)
+    if name == "metadata":
+        return checks.metadata(value)
+    if name == "namespace":
+        return checks.namespace(value)
+    if name == "type":
+        return checks.relation_type(value)
+    if name in ("valid_from", "valid_to", "expires_at"):
+        return checks.instant(value, name)
+    if name in ("new_version", "old_version"):
+        parse_version(value)
+    if name == "embedding" and not all(map(math.isfinite, value)):
+        raise InvalidInputError("holds a number that is not finite", field=name)
+    if isinstance(value, Origin):
+        parse_version(value.version)
+        return value.model_copy(update={"id": checks.name(value.id, name)})
+    return checks.name(value, name) if isinstance(value, str) else value
+
+
+def moved(operation: Operation | Unknown, source: str, target: str) -> Operation | Unknown:
+    """The same operation in another namespace: what lay in `source` or below lies in `target` or below.
+
+    A tombstone cannot be moved: its hash covers the namespace.
+    """
+    namespace = target + operation.namespace[len(source) :]
+    update: dict[str, Any] = {"namespace": namespace}
+    if isinstance(operation, Unknown):
+        update["payload"] = operation.payload | {"namespace": namespace}
+    elif getattr(operation, "field", None) == "namespace":
+        update["value"] = namespace
+    return operation.model_copy(update=update)

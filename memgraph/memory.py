@@ -1,0 +1,1010 @@
+"""Memory, the one door: it validates what comes in, builds operations, and asks the backend.
+
+`AsyncMemory` in `aio.py` offers the same verbs awaited.
+"""
+
+from __future__ import annotations
+
+import builtins
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeVar
+
+from memgraph import checks
+from memgraph.backends.base import Backend, Draft, Query, Ranking, Scope
+from memgraph.clock import millis, new_id, version_floor
+from memgraph.errors import ClockDriftError, ConflictError, InvalidInputError, NotFoundError, UnsupportedError
+from memgraph.models import (
+    Change,
+    ChangeSet,
+    CheckReport,
+    ConsolidationReport,
+    Diff,
+    Edge,
+    Entry,
+    Filters,
+    Lineage,
+    Neighbourhood,
+    Page,
+    PurgePlan,
+    PurgeReceipt,
+    SearchResult,
+    Selector,
+    Stats,
+    Status,
+    StoreStatus,
+    Trust,
+)
+from memgraph.operations import (
+    Operation,
+    Origin,
+    Reinforce,
+    Relate,
+    Remember,
+    Restore,
+    Retire,
+    Supersede,
+    Unknown,
+    Unrelate,
+)
+from memgraph.rules.caption import caption
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+__all__ = ["Embedder", "Memory"]
+
+DEFAULT_NAMESPACE: Final = "default"
+_PAGE: Final = 1000
+_RETIRED: Final = frozenset({Status.FORGOTTEN, Status.RELEASED, Status.PRUNED})
+Progress = Callable[[int], None]
+T = TypeVar("T")
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors of one length. `model` names what made them; vectors of another model are not compared."""
+
+    model: str
+
+    def __call__(self, texts: Sequence[str], /) -> Sequence[Sequence[float]]:
+        """One vector a text."""
+        ...
+
+
+def _filters(value: Filters | Mapping[str, Any] | None, field: str = "filters") -> Filters:
+    if value is None:
+        return Filters()
+    if isinstance(value, Selector):
+        raise InvalidInputError("is a Selector; only a purge takes one", field=field)
+    if isinstance(value, Filters):
+        return value
+    if isinstance(value, Mapping):
+        return Filters(**value)
+    raise InvalidInputError(f"must be Filters or a mapping, not {type(value).__name__}", field=field)
+
+
+def _optional(value: object, field: str) -> str | None:
+    return None if value is None else checks.name(value, field)
+
+
+def _label(value: object, field: str) -> str | None:
+    return None if value is None else checks.label(value, field)
+
+
+def _limit(value: object, field: str = "limit") -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= checks.MAX_BATCH:
+        raise InvalidInputError(f"must be a whole number from 1 to {checks.MAX_BATCH}", field=field)
+    return value
+
+
+class Memory:
+    """One namespace of a store. Safe for threads; survives a fork; a context manager that closes the store.
+
+    `Memory.open(...)` makes one. A Memory opened without a namespace works in "default" and reaches every namespace through
+    `namespace(...)`; one that was opened on, or derived to, a namespace reaches only what lies below it.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        namespace: str | Sequence[str] | None = None,
+        *,
+        embedder: Embedder | None = None,
+        clock: Callable[[], float] = time.time,
+        max_content_bytes: int = checks.MAX_CONTENT_BYTES,
+        max_clock_drift: float = 300.0,
+    ) -> None:
+        self._backend = backend
+        self._root = namespace is None
+        self._namespace = checks.namespace(DEFAULT_NAMESPACE if namespace is None else namespace)
+        self._embedder = embedder
+        self._clock = clock
+        self._max_content_bytes = max_content_bytes
+        self._max_clock_drift = max_clock_drift
+
+    # ---- opening
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path | None = None,
+        *,
+        primary: str | None = None,
+        namespace: str | Sequence[str] | None = None,
+        durability: str = "full",
+        read_only: bool = False,
+        lock_timeout: float = 10.0,
+        max_clock_drift: float = 300.0,
+        max_content_bytes: int = checks.MAX_CONTENT_BYTES,
+        embedder: Embedder | None = None,
+        clock: Callable[[], float] = time.time,
+        preload: bool = True,
+    ) -> Memory:
+        """Open a store, made if it is not there.
+
+        path: a file; ":memory:" for this process's memory; None for the platform's data folder.
+        namespace: "acme/user-1" or its segments; None for "default" with a way to every other.
+        durability: "full" (each write is on the device when it returns) or "normal" (a power cut may take the last writes).
+        read_only: open for reading. lock_timeout: seconds to wait for another process's write.
+        max_clock_drift: seconds that versions may run ahead of the clock. max_content_bytes: the longest content, UTF-8.
+        embedder: makes vectors that add to the ranking. clock: Unix seconds. preload: load the graph in the background.
+
+        Raises StoreCorruptError, StoreVersionError, StoreLockedError, UnavailableError, ReadOnlyError.
+        """
+        from memgraph.backends.local.backend import LocalBackend
+
+        if primary is not None or (isinstance(path, str) and "://" in path):
+            raise UnsupportedError(
+                "this build has no Neo4j primary yet", hint="Give a file, or ':memory:', and no primary."
+            )
+        if durability not in ("full", "normal"):
+            raise InvalidInputError("must be 'full' or 'normal'", field="durability")
+        if namespace is not None:
+            namespace = checks.namespace(namespace)
+        if path is None:
+            from memgraph.config import default_store
+
+            path = default_store()
+        file = None if path == ":memory:" else Path(path).expanduser()
+        backend = LocalBackend(
+            file,
+            durability=durability,
+            lock_timeout=lock_timeout,
+            read_only=read_only,
+            max_clock_drift=max_clock_drift,
+            clock=clock,
+            preload=preload,
+        )
+        return cls(
+            backend,
+            namespace,
+            embedder=embedder,
+            clock=clock,
+            max_content_bytes=max_content_bytes,
+            max_clock_drift=max_clock_drift,
+        )
+
+    @classmethod
+    def from_env(cls) -> Memory:
+        """Open what the MEMGRAPH_* variables and `memgraph.toml` name; see `memgraph config`."""
+        from memgraph.config import resolve
+
+        settings = resolve()
+        return cls.open(
+            settings.store,
+            namespace=settings.namespace,
+            durability=settings.durability,
+            lock_timeout=settings.lock_timeout,
+            max_clock_drift=settings.max_clock_drift,
+        )
+
+    def namespace(self, *segments: str) -> Memory:
+        """A view of another namespace of the same store: below this one, or any if this was opened without a namespace."""
+        path = checks.namespace(segments[0] if len(segments) == 1 else segments)
+        return type(self)(
+            self._backend,
+            path if self._root else f"{self._namespace}/{path}",
+            embedder=self._embedder,
+            clock=self._clock,
+            max_content_bytes=self._max_content_bytes,
+            max_clock_drift=self._max_clock_drift,
+        )
+
+    def namespaces(self, prefix: str | Sequence[str] = ()) -> builtins.list[str]:
+        """The namespaces that hold memories: this one and below, or all if this was opened without a namespace."""
+        path = checks.namespace(prefix, "prefix") if prefix else None
+        if not self._root:
+            path = f"{self._namespace}/{path}" if path else self._namespace
+        return self._backend.namespaces(path)
+
+    @property
+    def backend(self) -> Backend:
+        """The backend behind this door."""
+        return self._backend
+
+    @property
+    def path(self) -> str:
+        """The namespace's path, such as "acme/user-1"."""
+        return self._namespace
+
+    def __repr__(self) -> str:
+        return f"<Memory {self._namespace!r} on {self._backend.name}>"
+
+    def _now(self) -> datetime:
+        return checks.from_micros(int(self._clock() * 1_000_000))
+
+    def _scope(self, subtree: bool = False) -> Scope:
+        return Scope(self._namespace, bool(subtree))
+
+    def _entry(self, id: object, field: str = "id") -> Entry:
+        name = checks.name(id, field)
+        found = self._backend.get(self._namespace, [name], self._now()).get(name)
+        if found is None:
+            raise NotFoundError(f"{field}: no memory of this id in namespace {self._namespace!r}")
+        return found
+
+    # ---- writing
+
+    def remember(
+        self,
+        content: str,
+        *,
+        key: str | None = None,
+        kind: str = "fact",
+        id: str | None = None,
+        subject: str | None = None,
+        title: str | None = None,
+        tags: Iterable[str] = (),
+        aliases: Iterable[str] = (),
+        metadata: Mapping[str, Any] | None = None,
+        source: str = "agent",
+        actor: str | None = None,
+        session: str | None = None,
+        trust: Trust | str = Trust.AGENT,
+        pinned: bool = False,
+        confidence: float = 0.8,
+        valid_from: datetime | None = None,
+        valid_to: datetime | None = None,
+        expires_at: datetime | None = None,
+        ttl: timedelta | float | None = None,
+        relates_to: Iterable[str | tuple[str, str]] = (),
+        reason: str | None = None,
+        expected_version: str | None = None,
+        if_absent: bool = False,
+    ) -> Entry:
+        """Write a memory and return it; when this returns, it is durable.
+
+        content: up to 1 MiB, kept as given. key: the slot that it becomes the current value of; what was current is superseded.
+        id: the idempotency key; the same id with the same content and key is the same write. title: a caption; cut from the
+        content if not given. valid_from, valid_to: when it is true in the world; a key whose `valid_to` is over joins the
+        history only. ttl: seconds or a timedelta until it expires. relates_to: ids, or (id, type) pairs.
+        expected_version: the version that the key's current memory must have; if_absent: the key must have none.
+
+        Raises InvalidInputError, ConflictError, PurgedError, NotFoundError (a target of `relates_to`), ClockDriftError.
+        """
+        return self.remember_many(
+            [
+                {
+                    "content": content,
+                    "key": key,
+                    "kind": kind,
+                    "id": id,
+                    "subject": subject,
+                    "title": title,
+                    "tags": tags,
+                    "aliases": aliases,
+                    "metadata": metadata,
+                    "source": source,
+                    "actor": actor,
+                    "session": session,
+                    "trust": trust,
+                    "pinned": pinned,
+                    "confidence": confidence,
+                    "valid_from": valid_from,
+                    "valid_to": valid_to,
+                    "expires_at": expires_at,
+                    "ttl": ttl,
+                    "relates_to": relates_to,
+                    "reason": reason,
+                    "expected_version": expected_version,
+                    "if_absent": if_absent,
+                }
+            ]
+        )[0]
+
+    def remember_many(self, items: Iterable[Mapping[str, Any] | str]) -> builtins.list[Entry]:
+        """Write up to 10,000 memories in order, all or none. An item is the arguments of `remember`, or just the content.
+
+        Raises what `remember` raises; then nothing was written.
+        """
+        if isinstance(items, str | Mapping):
+            raise InvalidInputError("must be a list of memories", field="items")
+        drafts: builtins.list[Draft] = []
+        targets: set[str] = set()
+        made: set[str] = set()
+        now = self._now()
+        todo = builtins.list(items)
+        if len(todo) > checks.MAX_BATCH:
+            raise InvalidInputError(f"holds more than {checks.MAX_BATCH} memories", field="items", hint="Split it.")
+        for item in todo:
+            given = {"content": item} if isinstance(item, str) else dict(item)
+            draft, relations = self._draft(given, now)
+            made.add(draft.operation.id)  # type: ignore[attr-defined]
+            drafts.append(draft)
+            drafts += relations
+            targets.update(relation.operation.b for relation in relations)  # type: ignore[attr-defined]
+        if missing := targets - made:
+            self._require(missing, "relates_to")
+        if self._embedder is not None:
+            drafts = self._embed(drafts, self._embedder)
+        return [entry for entry in self._backend.write(drafts) if entry is not None] if drafts else []
+
+    def _draft(self, given: dict[str, Any], now: datetime) -> tuple[Draft, builtins.list[Draft]]:
+        take = given.pop
+        content = checks.content(take("content", None), "content", self._max_content_bytes)
+        key = _optional(take("key", None), "key")
+        id = _optional(take("id", None), "id") or new_id()
+        title = take("title", None)
+        tags, aliases = take("tags", ()), take("aliases", ())
+        trust = take("trust", Trust.AGENT)
+        if not isinstance(trust, Trust):
+            try:
+                trust = Trust(trust)
+            except ValueError:
+                allowed = ", ".join(repr(each.value) for each in Trust)
+                raise InvalidInputError(f"must be one of {allowed}", field="trust") from None
+        pinned = take("pinned", False)
+        if not isinstance(pinned, bool):
+            raise InvalidInputError("must be True or False", field="pinned")
+        times = {
+            field: None if (value := take(field, None)) is None else checks.instant(value, field)
+            for field in ("valid_from", "valid_to", "expires_at")
+        }
+        if times["valid_from"] and times["valid_to"] and times["valid_to"] <= times["valid_from"]:
+            raise InvalidInputError("must be after valid_from", field="valid_to")
+        if (ttl := take("ttl", None)) is not None:
+            if times["expires_at"] is not None:
+                raise InvalidInputError("give either ttl or expires_at", field="ttl")
+            times["expires_at"] = now + _duration(ttl)
+        session, actor, subject = take("session", None), take("actor", None), take("subject", None)
+        operation = Remember.model_construct(
+            op_id=id,
+            namespace=self._namespace,
+            id=id,
+            content=content,
+            key=key,
+            kind=checks.name(take("kind", "fact"), "kind"),
+            subject=_optional(subject, "subject"),
+            title=caption(content if title is None else checks.label(title, "title")),
+            tags=checks.names(tags, "tags") if tags != () else (),
+            aliases=checks.names(aliases, "aliases") if aliases != () else (),
+            metadata=checks.metadata(take("metadata", None)),
+            source=checks.name(take("source", "agent"), "source"),
+            actor=_optional(actor, "actor"),
+            session=_optional(session, "session"),
+            trust=trust,
+            pinned=pinned,
+            confidence=checks.fraction(take("confidence", 0.8), "confidence"),
+            reason=_label(take("reason", None), "reason"),
+            **times,
+        )
+        relations = [
+            Draft(Relate(op_id=new_id(), namespace=self._namespace, a=id, b=target, type=type))
+            for target, type in _targets(take("relates_to", ()), id)
+        ]
+        expected, absent = take("expected_version", None), take("if_absent", False)
+        if key is None and (expected is not None or absent):
+            raise InvalidInputError("needs a key", field="if_absent" if absent else "expected_version")
+        if given:
+            raise InvalidInputError("is not an argument of remember", field=next(iter(map(str, given))))
+        return Draft(operation, expected, bool(absent)), relations
+
+    def _embed(self, drafts: builtins.list[Draft], embedder: Embedder) -> builtins.list[Draft]:
+        texts = [draft.operation.content for draft in drafts if isinstance(draft.operation, Remember)]
+        vectors = iter(embedder(texts))
+        return [
+            Draft(
+                draft.operation.model_copy(
+                    update={"embedding": tuple(map(float, next(vectors))), "embedding_model": embedder.model}
+                ),
+                draft.expected_version,
+                draft.if_absent,
+            )
+            if isinstance(draft.operation, Remember)
+            else draft
+            for draft in drafts
+        ]
+
+    def _require(self, ids: Iterable[str], field: str) -> dict[str, Entry]:
+        wanted = builtins.list(dict.fromkeys(ids))
+        found = self._backend.get(self._namespace, wanted, self._now())
+        if missing := len(wanted) - len(found):
+            raise NotFoundError(f"{field}: {missing} of {len(wanted)} ids are not in namespace {self._namespace!r}")
+        return found
+
+    def _write(self, *operations: Operation) -> None:
+        self._backend.write([Draft(operation) for operation in operations])
+
+    def supersede(self, old_id: str, new_id: str, reason: str | None = None) -> Edge:
+        """Say that one memory replaces another. A key does that by itself, so two versions of one key are refused.
+
+        Raises NotFoundError; InvalidInputError if both are the same, have the same key, or `new_id` is the older one.
+        """
+        found = self._require([checks.name(old_id, "old_id"), checks.name(new_id, "new_id")], "old_id, new_id")
+        if len(found) == 1:
+            raise InvalidInputError("a memory cannot supersede itself", field="new_id")
+        old, new = found[checks.name(old_id, "old_id")], found[checks.name(new_id, "new_id")]
+        if old.key is not None and old.key == new.key:
+            raise InvalidInputError("both have the same key, whose newest version wins by itself", field="new_id")
+        if new.version <= old.version:
+            raise InvalidInputError(
+                "is older than what it would replace", field="new_id", hint="Write the replacement again."
+            )
+        self._write(
+            Supersede(
+                op_id=_op_id(),
+                namespace=self._namespace,
+                new_id=new.id,
+                new_version=new.version,
+                old_id=old.id,
+                old_version=old.version,
+                reason=_label(reason, "reason"),
+            )
+        )
+        lineage = self._backend.lineage(self._namespace, old.id, self._now())
+        edges = lineage.edges if lineage is not None else ()
+        return [edge for edge in edges if (edge.source_id, edge.target_id) == (new.id, old.id)][-1]
+
+    def relate(
+        self, a: str, b: str, type: str = "related", weight: float = 1.0, note: str | None = None
+    ) -> Edge:
+        """Relate memory `a` to memory `b`; a second call for the same pair and type replaces weight and note.
+
+        weight: a finite number from 0 to 1,000. Raises NotFoundError, InvalidInputError (also for a memory and itself).
+        """
+        ends = [checks.name(a, "a"), checks.name(b, "b")]
+        type = checks.relation_type(type)
+        if ends[0] == ends[1]:
+            raise InvalidInputError("a memory cannot be related to itself", field="b")
+        operation = Relate(
+            op_id=_op_id(),
+            namespace=self._namespace,
+            a=ends[0],
+            b=ends[1],
+            type=type,
+            weight=checks.fraction(weight, "weight", 0.0, 1000.0),
+            note=_label(note, "note"),
+        )
+        self._require(ends, "a, b")
+        self._write(operation)
+        return self._edge(ends[0], ends[1], type)
+
+    def _edge(self, a: str, b: str, type: str) -> Edge:
+        for edge in self._backend.relations(self._namespace, [a]):
+            if (edge.source_id, edge.target_id, edge.type) == (a, b, type):
+                return edge
+        raise NotFoundError("no such relation")
+
+    def unrelate(self, a: str, b: str, type: str = "related") -> Edge:
+        """Take a relation back; returns it as it was. Raises NotFoundError if there is none."""
+        a, b, type = checks.name(a, "a"), checks.name(b, "b"), checks.relation_type(type)
+        edge = self._edge(a, b, type)
+        self._write(Unrelate(op_id=_op_id(), namespace=self._namespace, a=a, b=b, type=type))
+        return edge
+
+    def feedback(
+        self, ids: str | Iterable[str], signal: float, verified: bool = False, actor: str | None = None
+    ) -> builtins.list[Entry]:
+        """Say how useful memories were. signal: -1 (harmful) to 1 (useful), cut to that; a verified one counts double.
+
+        Returns the memories as they are now. Raises NotFoundError; then nothing was written.
+        """
+        wanted = [checks.name(id, "ids") for id in ([ids] if isinstance(ids, str) else ids)]
+        value = max(-1.0, min(1.0, checks.fraction(signal, "signal", -1e308, 1e308)))
+        who = _optional(actor, "actor")
+        self._require(wanted, "ids")
+        self._write(
+            *(
+                Reinforce(
+                    op_id=(event := _op_id()),
+                    namespace=self._namespace,
+                    id=id,
+                    feedback_id=event,
+                    signal=value,
+                    verified=bool(verified),
+                    actor=who,
+                )
+                for id in dict.fromkeys(wanted)
+            )
+        )
+        found = self._backend.get(self._namespace, wanted, self._now())
+        return [found[id] for id in wanted if id in found]
+
+    # ---- reading
+
+    def get(self, id: str) -> Entry:
+        """The memory of this id, whatever its status. Raises NotFoundError."""
+        return self._entry(id)
+
+    def current(
+        self, key: str, *, known_at: datetime | None = None, valid_at: datetime | None = None
+    ) -> Entry | None:
+        """The current memory of a key, or None.
+
+        known_at: as all writers together had recorded it by then. valid_at: what was true in the world at that instant.
+        The entry itself shows today's status.
+        """
+        return self._backend.current(
+            self._namespace,
+            checks.name(key, "key"),
+            self._now(),
+            None if known_at is None else checks.instant(known_at, "known_at"),
+            None if valid_at is None else checks.instant(valid_at, "valid_at"),
+        )
+
+    def lineage(self, key_or_id: str) -> Lineage:
+        """Where a key or a memory came from, what replaced what and why, and what happened to it. Raises NotFoundError.
+
+        A text that is both a key and an id is taken as the key.
+        """
+        found = self._backend.lineage(self._namespace, checks.name(key_or_id, "key_or_id"), self._now())
+        if found is None:
+            raise NotFoundError(f"key_or_id: no memory has this key or id in namespace {self._namespace!r}")
+        return found
+
+    def history(self, key_or_id: str) -> Page[Entry]:
+        """All memories of a key, or linked to an id by replacing or restoring, oldest first. Raises NotFoundError."""
+        return Page(self.lineage(key_or_id).entries)
+
+    def neighbours(self, id: str, depth: int = 1) -> Neighbourhood:
+        """The active memories at most `depth` (1 to 10) edges away in any direction, nearest first. Raises NotFoundError."""
+        if isinstance(depth, bool) or not isinstance(depth, int) or not 1 <= depth <= 10:
+            raise InvalidInputError("must be a whole number from 1 to 10", field="depth")
+        found = self._backend.neighbours(self._namespace, checks.name(id, "id"), depth, self._now())
+        if found is None:
+            raise NotFoundError(f"id: no memory of this id in namespace {self._namespace!r}")
+        return found
+
+    def graph(self, *, subtree: bool = False) -> nx.MultiDiGraph[Any]:
+        """A frozen copy of the namespace's graph. Nodes are ids ((namespace, id) with subtree)."""
+        return self._backend.graph(self._scope(subtree), self._now())
+
+    def list(
+        self,
+        filters: Filters | Mapping[str, Any] | None = None,
+        *,
+        limit: int = 100,
+        after: str | None = None,
+        subtree: bool = False,
+    ) -> Page[Entry]:
+        """Matching memories, active ones if the filters name no status, newest first; `after` is a page's `next`."""
+        cursor = None if after is None else checks.text(after, "after")
+        return self._backend.list(self._scope(subtree), _filters(filters), self._now(), _limit(limit), cursor)
+
+    def _all(self, filters: Filters, subtree: bool = False) -> Iterator[Entry]:
+        cursor = None
+        while True:
+            page = self.list(filters, limit=_PAGE, after=cursor, subtree=subtree)
+            yield from page
+            cursor = page.next
+            if cursor is None:
+                return
+
+    def count(self, filters: Filters | Mapping[str, Any] | None = None, *, subtree: bool = False) -> int:
+        """How many memories match; active ones if the filters name no status."""
+        return self._backend.count(self._scope(subtree), _filters(filters), self._now())
+
+    def search(
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        filters: Filters | Mapping[str, Any] | None = None,
+        context: str | None = None,
+        known_at: datetime | None = None,
+        valid_at: datetime | None = None,
+        include_inactive: bool = False,
+        min_score: float | None = None,
+        explain: bool = False,
+        ranking: Ranking = "memgraph",
+        subtree: bool = False,
+    ) -> SearchResult:
+        """The memories that answer a question best, best first. The query is plain text; no character has a meaning.
+
+        context: words of the conversation around it, which nudge the order. known_at, valid_at: what was current then.
+        include_inactive: replaced and retired ones too, flagged by their status. min_score: the least text score of a hit.
+        explain: `Hit.why` holds the parts of the score. ranking: "memgraph", or a seed's score: "loopctl", "aegis".
+
+        Raises InvalidInputError for a blank query.
+        """
+        if ranking not in ("memgraph", "loopctl", "aegis"):
+            raise InvalidInputError("must be 'memgraph', 'loopctl' or 'aegis'", field="ranking")
+        text = checks.content(query, "query")
+        vector = None
+        if self._embedder is not None:
+            vector = tuple(map(float, self._embedder([text])[0]))
+        asked = Query(
+            text=text,
+            now=self._now(),
+            limit=_limit(limit),
+            filters=_filters(filters),
+            context=None if context is None else checks.text(context, "context"),
+            known_at=None if known_at is None else checks.instant(known_at, "known_at"),
+            valid_at=None if valid_at is None else checks.instant(valid_at, "valid_at"),
+            include_inactive=bool(include_inactive),
+            min_score=None if min_score is None else checks.fraction(min_score, "min_score", 0.0, 1e308),
+            explain=bool(explain),
+            ranking=ranking,
+            vector=vector,
+            vector_model=self._embedder.model if self._embedder is not None else None,
+        )
+        return SearchResult(tuple(self._backend.search(self._scope(subtree), asked)))
+
+    def diff(self, known_at_a: datetime, known_at_b: datetime) -> Diff:
+        """What became current, and what ceased to be, between two instants of recorded time."""
+        a, b = checks.instant(known_at_a, "known_at_a"), checks.instant(known_at_b, "known_at_b")
+
+        def active(at: datetime) -> dict[str, Entry]:
+            entries = self._backend.snapshot(self._namespace, at)
+            return {entry.id: entry for entry in entries if entry.status is Status.ACTIVE}
+
+        before, after = active(a), active(b)
+        floor = version_floor(a)
+        came = [entry for id, entry in after.items() if id not in before]
+        return Diff(
+            namespace=self._namespace,
+            known_at_a=a,
+            known_at_b=b,
+            added=tuple(entry for entry in came if entry.version >= floor),
+            removed=tuple(entry for id, entry in before.items() if id not in after),
+            restored=tuple(entry for entry in came if entry.version < floor),
+        )
+
+    # ---- retiring and restoring
+
+    def forget(self, id: str | None = None, *, key: str | None = None, reason: str | None = None) -> Entry:
+        """Take a memory out of use; its history stays, and `restore` brings it back. Forgetting twice changes nothing.
+
+        Give an id, or a key, whose newest memory is meant. Returns the memory as it is now. Raises NotFoundError.
+        """
+        if (id is None) == (key is None):
+            raise InvalidInputError("give either an id or a key", field="id")
+        why = _label(reason, "reason")
+        if key is not None:
+            line = self._backend.lineage(self._namespace, checks.name(key, "key"), self._now())
+            of_key = [entry for entry in line.entries if entry.key == key] if line is not None else []
+            now = self.current(key)
+            if now is None and not of_key:
+                raise NotFoundError(f"key: no memory has this key in namespace {self._namespace!r}")
+            found = now or of_key[-1]
+        else:
+            found = self._entry(id)
+        if found.status is not Status.FORGOTTEN:
+            self._write(
+                Retire(op_id=_op_id(), namespace=self._namespace, id=found.id, cause="forgotten", reason=why)
+            )
+        return self._entry(found.id)
+
+    def restore(self, id: str, reason: str | None = None) -> Entry:
+        """Bring a memory back and return what is active now. Restoring what is active changes nothing.
+
+        A memory without a key becomes active again. A keyed one is written again as its key's newest version, relations
+        included, so that history stays as it was; so is an expired one, without its expiry. Raises NotFoundError.
+        """
+        found = self._entry(id)
+        if found.status is Status.ACTIVE:
+            return found
+        operations = self._restoring(found, _label(reason, "reason"), None)
+        written = self._backend.write([Draft(operation) for operation in operations])
+        return self._entry((written[0] or found).id)
+
+    def _restoring(self, found: Entry, reason: str | None, changeset: str | None) -> builtins.list[Operation]:
+        space = self._namespace
+        if found.key is None and (found.expires_at is None or found.expires_at > self._now()):
+            return [Restore(op_id=_op_id(), namespace=space, id=found.id, reason=reason, changeset=changeset)]
+        copy = new_id()
+        origin = Origin(id=found.restores or found.id, version=found.restores_version or found.version)
+        same = found.model_dump(
+            include={
+                "content", "key", "kind", "subject", "title", "tags", "aliases", "metadata", "source", "actor", "session",
+                "trust", "pinned", "confidence", "valid_from", "embedding_model",
+            }
+        )  # fmt: skip
+        expires = found.expires_at if found.expires_at is not None and found.expires_at > self._now() else None
+        valid_to = found.valid_to if found.valid_to is not None and found.valid_to > self._now() else None
+        operations: builtins.list[Operation] = [
+            Remember(
+                **same,
+                op_id=_op_id(),
+                namespace=space,
+                id=copy,
+                valid_to=valid_to,
+                expires_at=expires,
+                reason=reason,
+                restores=origin,
+                changeset=changeset,
+            )
+        ]
+        for edge in self._backend.relations(space, [found.id]):
+            a = copy if edge.source_id == found.id else edge.source_id
+            b = copy if edge.target_id == found.id else edge.target_id
+            weight = 1.0 if edge.weight is None else edge.weight
+            operations.append(
+                Relate(op_id=_op_id(), namespace=space, a=a, b=b, type=edge.type or "", weight=weight, note=edge.note)
+            )
+        return operations
+
+    def release(
+        self,
+        query: str | None = None,
+        filters: Filters | Mapping[str, Any] | None = None,
+        dry_run: bool = False,
+        reason: str | None = None,
+    ) -> ChangeSet:
+        """Take out of use every active memory that holds all words of the query and passes the filters; no cap.
+
+        Pinned memories stay. `undo` takes it back as one. dry_run: only say what would change.
+        Raises InvalidInputError if neither a query nor a filter is given.
+        """
+        narrowed = _filters(filters)
+        if query is None and narrowed == Filters():
+            raise InvalidInputError("give a query or filters", field="query")
+        why = _label(reason, "reason")
+        entries = [entry for entry in self._matching(query, narrowed) if not entry.pinned]
+        return self._retire(entries, "released", why, dry_run)
+
+    def _matching(self, query: str | None, filters: Filters) -> Iterator[Entry]:
+        if query is None:
+            yield from self._all(filters)
+            return
+        from memgraph.rules.text import query_terms, terms
+
+        wanted = set(query_terms(checks.content(query, "query")))
+        if not wanted:
+            raise InvalidInputError("holds no word", field="query")
+        for entry in self._all(filters):
+            held = terms(
+                entry.content,
+                key=entry.key,
+                tags=entry.tags,
+                aliases=entry.aliases,
+                actor=entry.actor,
+                when=entry.valid_from or entry.recorded_at,
+            )
+            if wanted <= set(held.tokens):
+                yield entry
+
+    def _retire(
+        self, entries: Sequence[Entry], cause: Any, reason: str | None, dry_run: bool
+    ) -> ChangeSet:
+        changeset = new_id()
+        if not dry_run and entries:
+            self._write(
+                *(
+                    Retire(
+                        op_id=_op_id(),
+                        namespace=self._namespace,
+                        id=entry.id,
+                        cause=cause,
+                        reason=reason,
+                        changeset=changeset,
+                    )
+                    for entry in entries
+                )
+            )
+            found = self._backend.changeset(self._namespace, changeset)
+            if found is not None:
+                return found
+        changes = [
+            Change(id=entry.id, key=entry.key, before=entry.status, after=Status(cause)) for entry in entries
+        ]
+        return ChangeSet(
+            id=changeset, namespace=self._namespace, cause=cause, at=self._now(), changes=tuple(changes), dry_run=dry_run
+        )
+
+    def undo(self, changeset_id: str, reason: str | None = None) -> ChangeSet:
+        """Take a change-set back as one: what it retired is restored, what it restored is retired.
+
+        A memory that something else happened to since, or whose key has a newer value, is left as it is. Undoing twice
+        changes nothing. Returns the change-set that did it. Raises NotFoundError.
+        """
+        name = checks.name(changeset_id, "changeset_id")
+        done = self._backend.changeset(self._namespace, name)
+        if done is None:
+            raise NotFoundError(f"changeset_id: no such change-set in namespace {self._namespace!r}")
+        undoing = f"undo:{name}"
+        already = self._backend.changeset(self._namespace, undoing)
+        if already is not None:
+            return already
+        why = _label(reason, "reason")
+        operations: builtins.list[Operation] = []
+        entries = self._backend.get(
+            self._namespace, [change.restored_as or change.id for change in done.changes], self._now()
+        )
+        for change in done.changes:
+            entry = entries.get(change.restored_as or change.id)
+            if entry is None or entry.status is not change.after:
+                continue
+            if change.after is Status.ACTIVE:
+                operations.append(
+                    Retire(
+                        op_id=_op_id(),
+                        namespace=self._namespace,
+                        id=entry.id,
+                        cause="released",
+                        reason=why,
+                        changeset=undoing,
+                    )
+                )
+            elif entry.key is None or self.current(entry.key) is None:
+                operations += self._restoring(entry, why, undoing)
+        if operations:
+            self._write(*operations)
+        found = self._backend.changeset(self._namespace, undoing)
+        return found or ChangeSet(
+            id=undoing, namespace=self._namespace, cause="undo", at=self._now(), undoes=name
+        )
+
+    def consolidate(self, dry_run: bool = False, threshold: float | None = None) -> ConsolidationReport:
+        """Clean up: prune what is worth less than the threshold (0.05), count what has expired, report near-duplicates.
+
+        Pinned memories and those that a user or the system vouches for stay. Nothing is deleted: `undo(changeset)` takes
+        it back. Running it again at the same instant changes nothing.
+        """
+        from memgraph.rules import consolidation
+        from memgraph.rules.text import query_terms
+
+        limit = consolidation.THRESHOLD if threshold is None else threshold
+        entries = self._all(Filters(status=(Status.ACTIVE, Status.EXPIRED)))
+        plan = consolidation.plan(entries, self._now(), lambda text: query_terms(text), limit)
+        changeset = None
+        if plan.prune and not dry_run:
+            found = self._backend.get(self._namespace, plan.prune, self._now())
+            active = [entry for entry in found.values() if entry.status is Status.ACTIVE]
+            changeset = self._retire(active, "pruned", None, dry_run=False).id
+        return ConsolidationReport(
+            namespace=self._namespace,
+            before=plan.before,
+            after=plan.after,
+            pruned=plan.prune,
+            expired=len(plan.expired),
+            duplicates=plan.duplicates,
+            changeset=changeset,
+            dry_run=dry_run,
+        )
+
+    # ---- purging
+
+    def plan_purge(self, selector: Selector | Mapping[str, Any], *, subtree: bool = False) -> PurgePlan:
+        """What a purge would remove, whatever its status and without a cap. Raises InvalidInputError for an empty selector."""
+        return self._backend.plan_purge(self._scope(subtree), _selector(selector), self._now())
+
+    def purge(
+        self, plan_or_selector: PurgePlan | Selector | Mapping[str, Any], *, subtree: bool = False
+    ) -> PurgeReceipt:
+        """Delete for good what a plan names or a selector matches, so that no replay, restore or import brings it back.
+
+        A plan whose set has changed since raises ConflictError; then nothing was removed.
+        """
+        if isinstance(plan_or_selector, PurgePlan):
+            plan = plan_or_selector
+            if plan.namespace != self._namespace:
+                raise ConflictError("the plan was made for another namespace", hint="Make it where you apply it.")
+        else:
+            plan = self.plan_purge(plan_or_selector, subtree=subtree)
+        return self._backend.purge(plan, self._now())
+
+    # ---- administration
+
+    def export_to(self, path: str | Path, *, subtree: bool = False, progress: Progress | None = None) -> int:
+        """Write everything of the namespace to a file of JSON lines, without loss; returns how many lines.
+
+        The file is complete or not there. progress: called with the number of lines written so far.
+        """
+        from memgraph import interchange
+
+        header = interchange.Header(self._namespace, bool(subtree))
+        return interchange.write(path, header, _counted(self._backend.operations(self._scope(subtree)), progress))
+
+    def import_from(self, path: str | Path, *, progress: Progress | None = None) -> int:
+        """Apply an export; returns how many of its operations were news here. A second import changes nothing.
+
+        The file is checked as a whole first. Its namespaces must lie in this one, or anywhere if this was opened without a
+        namespace. Raises StoreCorruptError, StoreVersionError, ClockDriftError, InvalidInputError; then nothing was applied.
+        """
+        from memgraph import interchange
+
+        _, items = interchange.read(path)
+        buried: builtins.list[dict[str, Any]] = []
+        operations: builtins.list[Operation | Unknown] = []
+        scope = self._scope(subtree=True)
+        latest = int((self._clock() + self._max_clock_drift) * 1000)
+        for item in items:
+            if isinstance(item, dict):
+                buried.append(item)
+                continue
+            if not self._root and not scope.holds(item.namespace):
+                raise InvalidInputError(
+                    f"holds memories outside of namespace {self._namespace!r}",
+                    field="path",
+                    hint="Open the store without a namespace to import them.",
+                )
+            if millis(item.version) > latest:
+                raise ClockDriftError(
+                    "the file holds versions further ahead of this machine's clock than max_clock_drift allows",
+                    hint="Set the clock right, or raise max_clock_drift.",
+                )
+            operations.append(item)
+        self._backend.bury(buried)
+        changed = 0
+        for start in range(0, len(operations), _PAGE):
+            changed += self._backend.apply(operations[start : start + _PAGE])
+            if progress is not None:
+                progress(min(start + _PAGE, len(operations)))
+        return changed
+
+    def check(self, *, repair: bool = False, reindex: bool = False) -> CheckReport:
+        """Look for damage and broken laws. repair: mend what can be mended. reindex: rebuild the text index first."""
+        return self._backend.check(repair, reindex)
+
+    def stats(self) -> Stats:
+        """How much there is in this namespace and in the store."""
+        return self._backend.stats(self._namespace, self._now())
+
+    def status(self) -> StoreStatus:
+        """Which store this is and how it is doing."""
+        return self._backend.status(self._namespace)
+
+    def close(self) -> None:
+        """Close the store, for every view of it. Closing twice is fine."""
+        self._backend.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _op_id() -> str:
+    return new_id()
+
+
+def _counted(items: Iterable[T], progress: Progress | None) -> Iterator[T]:
+    for number, item in enumerate(items, 1):
+        yield item
+        if progress is not None and number % _PAGE == 0:
+            progress(number)
+
+
+def _duration(value: object) -> timedelta:
+    if isinstance(value, timedelta):
+        value = value.total_seconds()
+    return timedelta(seconds=checks.fraction(value, "ttl", 1e-6, 3e11))
+
+
+def _targets(value: Iterable[str | tuple[str, str]], id: str) -> Iterator[tuple[str, str]]:
+    if isinstance(value, str):
+        raise InvalidInputError("must be a list of ids or (id, type) pairs", field="relates_to")
+    for each in value:
+        target, type = (each, "related") if isinstance(each, str) else each
+        name = checks.name(target, "relates_to")
+        if name == id:
+            raise InvalidInputError("a memory cannot be related to itself", field="relates_to")
+        yield name, checks.relation_type(type, "relates_to")
+
+
+def _selector(value: Selector | Mapping[str, Any]) -> Selector:
+    from memgraph.rules.selection import is_empty
+
+    selector = value if isinstance(value, Selector) else Selector(**value)
+    if is_empty(selector):
+        raise InvalidInputError(
+            "is empty; it would select nothing or everything", field="selector", hint="Say everything=True to mean all."
+        )
+    return selector

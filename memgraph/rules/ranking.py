@@ -1,0 +1,427 @@
+"""How well memories answer a query: every weight of the ranking, with its reason, and the arithmetic over numpy columns.
+
+The score of a memory is a sum of parts; the first five come from words, the others do not depend on them:
+
+bm25         k1 .9, b .4 (short texts: little saturation, little length penalty), Lucene's idf. Repetition hardly matters.
+spread       what the neighbouring turns of its session score: talk goes on about a thing without naming it again.
+answer       what the turn before scores, if that is a question: a question's words belong to its answer.
+coverage     the share of the query's words, by idf, found in it or within two turns of it: all words near each other mean more
+             than one rare word alone. The words of names that the query holds do not count: every turn of that person has them.
+session      .3 times the five best hits of its session: what a session is about.
+actor        the query names exactly one actor or subject, and this memory is theirs; first_person: and they say I, my, we.
+when         the query asks when, and this holds a time. date: the query holds a date, and this is from the days after it.
+statement    it is no question. recency: newer wins near-ties. vector: similarity by an embedder, where there is one.
+context      words of the context that its content holds (aegis-agent-memory's `search_with_context`, but added to the score).
+
+Values: research on LoCoMo's development conversations (R@10 81.1 there, 79.1 on those kept aside); neighbouring values stay within
+.6 of it, so round numbers do. `text` is bm25 + spread + answer + coverage: what a floor (`min_score`) is about.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memgraph.rules.text import ASKS, FIRST_PERSON, HAS_TIME, MONTHS
+
+__all__ = [
+    "NEVER",
+    "Asked",
+    "Columns",
+    "Found",
+    "Scores",
+    "aegis",
+    "asks_when",
+    "context_boost",
+    "context_words",
+    "full_date",
+    "loopctl",
+    "score",
+]
+
+K1: Final = 0.9
+B: Final = 0.4
+AFTER: Final = 0.35  # to the turn after a match: answers and elaborations follow
+BEFORE: Final = 0.20  # to the turn before it
+AFTER_TWO: Final = 0.20
+BEFORE_TWO: Final = 0.10
+ANSWER: Final = 0.5
+COVERAGE: Final = 7.0
+SESSION: Final = 0.3
+SESSION_BEST: Final = 5
+ACTOR: Final = 5.0
+FIRST: Final = 2.5
+WHEN: Final = 5.0
+STATEMENT: Final = 1.0
+DATE: Final = 4.0  # people tell of a day on that day or in the days after
+DATE_DAYS: Final = 10
+RECENCY: Final = 1.0
+VECTOR: Final = 10.0  # times the cosine; adding gains, fusing ranks loses
+VECTOR_BEST: Final = 50  # so many nearest memories are candidates even without a word in common
+CONTEXT: Final = 0.1
+CONTEXT_MOST: Final = 0.3
+
+NEVER: Final = np.iinfo(np.int32).max
+"""In a column of neighbours or days: there is none."""
+
+Floats: TypeAlias = NDArray[np.float32]
+Ints: TypeAlias = NDArray[np.int32]
+Mask: TypeAlias = NDArray[np.bool_]
+
+_ASKS_WHEN: Final = re.compile(r"\s*(?:when|how long|what (?:year|month|date|time))\b", re.IGNORECASE)
+_ISO: Final = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)\b")
+_DATE: Final = re.compile(
+    rf"(?:\b(\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?)?\b({'|'.join(MONTHS)})\b(?:\s+(\d{{1,2}})(?:st|nd|rd|th)?\b)?,?\s*(\d{{4}})?",
+    re.IGNORECASE,
+)
+_EPOCH: Final = dt.date(1970, 1, 1)
+
+
+class Found(NamedTuple):
+    """One term of a query: the documents that hold it, ascending, how often each, and whether the term counts for coverage."""
+
+    docs: NDArray[np.uint32]
+    counts: NDArray[np.uint8]
+    covers: bool = True
+
+
+class Columns(NamedTuple):
+    """What the ranking knows of the documents of a namespace: arrays of one length.
+
+    lengths: terms. flags: of rules/text.py. sessions, actors, subjects: numbers, -1 for none; actors and subjects are numbered
+    alike. before, after: the neighbouring turns of the session, NEVER or any number past the end for none. days: since 1970, of
+    valid_from or else recorded_at. ranks: the place in version order, None if the documents are in that order.
+    session_count: how many sessions there are. turns: whether any document has a neighbour.
+    """
+
+    lengths: NDArray[np.uint16]
+    flags: NDArray[np.uint8]
+    sessions: Ints
+    actors: Ints
+    subjects: Ints
+    before: Ints
+    after: Ints
+    days: Ints
+    ranks: Ints | None
+    session_count: int
+    turns: bool
+
+
+class Asked(NamedTuple):
+    """What a query asks for beside its words: the number of the one actor or subject it names, whether it asks when, a day."""
+
+    name: int | None = None
+    when: bool = False
+    day: int | None = None
+
+
+def asks_when(query: str) -> bool:
+    """Whether a query asks for a time."""
+    return _ASKS_WHEN.match(query) is not None
+
+
+def full_date(query: str, year: int) -> int | None:
+    """The first day that a query names (2024-05-08, 8 May 2024, May 8th), in days since 1970. year: taken where it names none."""
+    iso = _ISO.search(query)
+    if iso:
+        parts = [int(part) for part in iso.groups()]
+    else:
+        named = next((found for found in _DATE.finditer(query) if found[1] or found[3]), None)
+        if named is None:
+            return None
+        parts = [int(named[4] or year), MONTHS.index(named[2].lower()) + 1, int(named[1] or named[3])]
+    try:
+        return (dt.date(*parts) - _EPOCH).days
+    except ValueError:
+        return None
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The parts of the scores of a namespace's documents; `total` is what they are ordered by."""
+
+    columns: Columns
+    asked: Asked
+    bm25: Floats
+    spread: Floats | None
+    answer: Floats | None
+    coverage: Floats
+    session: Floats | None
+    cosine: Floats | None
+    text: Floats
+    candidates: NDArray[np.intp]
+    total: NDArray[np.float64] = field(repr=False)
+
+    def best(self, limit: int, allowed: Mask | None = None, floor: float | None = None) -> NDArray[np.intp]:
+        """The best documents, best first, of equal ones the newer version first.
+
+        allowed: only these. floor: only those that match by words, with a text part of at least this.
+        """
+        docs, total = self.candidates, self.total
+        if allowed is not None:
+            keep = allowed[docs]
+            docs, total = docs[keep], total[keep]
+        if floor is not None:
+            text = self.text[docs]
+            keep = (text > 0) & (text >= floor)
+            docs, total = docs[keep], total[keep]
+        if len(docs) > limit:
+            least = np.partition(total, len(total) - limit)[len(total) - limit]
+            keep = total >= least
+            docs, total = docs[keep], total[keep]
+        ranks = docs if self.columns.ranks is None else self.columns.ranks[docs]
+        return docs[np.lexsort((-ranks, -total))][:limit]
+
+    def parts(self, doc: int) -> dict[str, float]:
+        """The parts of one document's score that are not 0; their sum is its score."""
+        columns, asked = self.columns, self.asked
+        found = {
+            name: float(values[doc])
+            for name, values in (
+                ("bm25", self.bm25),
+                ("spread", self.spread),
+                ("answer", self.answer),
+                ("coverage", self.coverage),
+                ("session", self.session),
+            )
+            if values is not None
+        }
+        if self.cosine is not None:
+            found["vector"] = VECTOR * float(self.cosine[doc])
+        flags = int(columns.flags[doc])
+        if asked.name is not None:
+            mine = columns.actors[doc] == asked.name
+            found["actor"] = ACTOR if mine or columns.subjects[doc] == asked.name else 0.0
+            found["first_person"] = FIRST if mine and flags & FIRST_PERSON else 0.0
+        found["when"] = WHEN if asked.when and flags & HAS_TIME else 0.0
+        found["statement"] = 0.0 if flags & ASKS else STATEMENT
+        if asked.day is not None:
+            late = int(columns.days[doc]) - asked.day
+            found["date"] = DATE * (1 - late / DATE_DAYS) if 0 <= late < DATE_DAYS else 0.0
+        rank = doc if columns.ranks is None else int(columns.ranks[doc])
+        found["recency"] = RECENCY * rank / len(columns.flags)
+        return {name: value for name, value in found.items() if value}
+
+
+def _padded(values: NDArray[np.generic]) -> NDArray[np.generic]:
+    """One more place, a zero, for the neighbours that are not there."""
+    wide = np.zeros(len(values) + 1, values.dtype)
+    wide[:-1] = values
+    return wide
+
+
+def _bm25(
+    columns: Columns, terms: Sequence[Found], searchable: Mask | None, count: int, average: float
+) -> tuple[Floats, NDArray[np.unsignedinteger], list[float]]:
+    """Scores, the covering terms that each document holds as bits, and the weight of each bit."""
+    n = len(columns.flags)
+    norm = np.multiply(columns.lengths, np.float32(K1 * B / average), dtype=np.float32)
+    norm += np.float32(K1 * (1 - B))
+    scores = np.zeros(n, np.float32)
+    covering = sum(term.covers for term in terms)
+    bits = np.zeros(n, np.uint8 if covering <= 8 else np.uint64)
+    weights: list[float] = []
+    for docs, counts, covers in terms:
+        if searchable is not None:
+            keep = searchable[docs]
+            docs, counts = docs[keep], counts[keep]
+        if not len(docs):
+            continue
+        idf = math.log(1 + (count - len(docs) + 0.5) / (len(docs) + 0.5))
+        gain = counts.astype(np.float32)
+        below = norm[docs]
+        below += gain
+        gain /= below
+        gain *= np.float32(idf * (K1 + 1))
+        scores[docs] += gain
+        if covers:
+            bits[docs] |= bits.dtype.type(1 << len(weights))
+            weights.append(idf)
+    return scores, bits, weights
+
+
+def _shares(bits: NDArray[np.unsignedinteger], weights: Sequence[float]) -> Floats:
+    """The weight of the bits that are set, as a share of the weight of all."""
+    total = sum(weights)
+    shares = np.zeros(len(bits), np.float32)
+    for low in range(0, len(weights), 8):
+        table = np.zeros(256, np.float32)
+        for place, weight in enumerate(weights[low : low + 8]):
+            table.reshape(-1, 2, 1 << place)[:, 1] += weight / total
+        octet = bits if bits.dtype == np.uint8 else (bits >> np.uint64(low)).astype(np.uint8)
+        shares += table[octet]
+    return shares
+
+
+def _sessions(columns: Columns, scores: Floats) -> Floats:
+    """The sum of the best hits of each document's session."""
+    hits = np.flatnonzero(scores)
+    session = columns.sessions[hits]
+    inside = session >= 0
+    hits, session = hits[inside], session[inside]
+    sums = np.zeros(columns.session_count + 1, np.float32)  # the last is for documents without a session: number -1
+    if len(hits):
+        order = np.argsort(session, kind="stable")
+        session, left = session[order], scores[hits[order]]
+        starts = np.flatnonzero(np.concatenate(([True], session[1:] != session[:-1])))
+        sizes = np.diff(starts, append=len(session))
+        wanted = np.full(len(starts), SESSION_BEST)
+        total = np.zeros(len(starts), np.float32)
+        for _ in range(
+            min(SESSION_BEST, int(sizes.max()))
+        ):  # each round takes the greatest of what is left, ties at once
+            greatest = np.maximum.reduceat(left, starts)
+            same = left == np.repeat(greatest, sizes)
+            taken = np.minimum(np.add.reduceat(same.astype(np.int32), starts), wanted)
+            total += taken * greatest
+            wanted = wanted - taken
+            left[same] = 0
+        sums[session[starts]] = total
+    return sums[columns.sessions]
+
+
+def score(
+    columns: Columns,
+    terms: Sequence[Found],
+    asked: Asked,
+    searchable: Mask | None,
+    count: int,
+    average: float,
+    cosine: Floats | None = None,
+) -> Scores:
+    """Score the documents of a namespace.
+
+    terms: at most 64. searchable: the documents that take part, None for all; count, average: how many they are and their
+    mean length. cosine: their similarity to the query by an embedder.
+    """
+    n = len(columns.flags)
+    bm25, bits, weights = _bm25(columns, terms, searchable, count, average or 1.0)
+    text = bm25
+    spread = answer = session = None
+    if columns.turns:
+        before, after = np.minimum(columns.before, n), np.minimum(columns.after, n)
+        hits = _padded(bm25)
+        one_before, one_after = hits[before], hits[after]
+        spread = np.float32(AFTER) * one_before
+        spread += np.float32(BEFORE) * one_after
+        spread += np.float32(AFTER_TWO) * _padded(one_before)[before]
+        spread += np.float32(BEFORE_TWO) * _padded(one_after)[after]
+        answer = np.float32(ANSWER) * one_before * _padded(columns.flags & ASKS != 0)[before]
+        seen = _padded(bits)
+        one_before, one_after = seen[before], seen[after]
+        bits = bits | one_before | one_after | _padded(one_before)[before] | _padded(one_after)[after]
+        text = bm25 + spread + answer
+    coverage = np.float32(COVERAGE) * _shares(bits, weights)
+    text = text + coverage
+    reached = text
+    if columns.session_count > 1:
+        session = np.float32(SESSION) * _sessions(columns, bm25)
+        reached = text + session
+    candidate = reached > 0
+    if searchable is not None:
+        candidate &= searchable
+    if cosine is not None and len(cosine):
+        near = cosine if searchable is None else np.where(searchable, cosine, 0)
+        nearest = np.argpartition(near, -min(VECTOR_BEST, n))[-min(VECTOR_BEST, n) :]
+        candidate[nearest[near[nearest] > 0]] = True
+    docs = np.flatnonzero(candidate)
+    total = reached[docs].astype(np.float64)
+    if cosine is not None:
+        total += VECTOR * cosine[docs]
+    total += _priors(columns, asked, docs)
+    return Scores(columns, asked, bm25, spread, answer, coverage, session, cosine, text, docs, total)
+
+
+def _priors(columns: Columns, asked: Asked, docs: NDArray[np.intp]) -> NDArray[np.float64]:
+    """What does not depend on the words."""
+    n = max(len(columns.flags), 1)
+    flags = columns.flags[docs]
+    total = (docs if columns.ranks is None else columns.ranks[docs]) * (RECENCY / n)
+    total += STATEMENT * (flags & ASKS == 0)
+    if asked.name is not None:
+        mine = columns.actors[docs] == asked.name
+        total += ACTOR * (mine | (columns.subjects[docs] == asked.name))
+        total += FIRST * (mine & (flags & FIRST_PERSON != 0))
+    if asked.when:
+        total += WHEN * (flags & HAS_TIME != 0)
+    if asked.day is not None:
+        late = columns.days[docs].astype(np.int64) - asked.day
+        total += np.where((late >= 0) & (late < DATE_DAYS), DATE * (1 - late / DATE_DAYS), 0.0)
+    return total
+
+
+# ---- context, and the rankings of the stores that this one grew out of
+
+
+def context_words(context: str) -> list[str]:
+    """The different words of a context that count: three bytes or more, lower case."""
+    return list(dict.fromkeys(word for word in context.lower().split() if len(word.encode()) >= 3))
+
+
+def context_boost(words: Iterable[str], content: str) -> float:
+    """A tenth for each of these words that a content holds, at most three tenths: aegis-agent-memory 1.0.7, `search_with_context`."""
+    folded = content.lower()
+    return min(CONTEXT * sum(word in folded for word in words), CONTEXT_MOST)
+
+
+def loopctl(
+    query: str, contents: Sequence[str], tags: Sequence[Sequence[str]], relevances: Sequence[float]
+) -> list[float]:
+    """Scores of loopctl 0.1 and 0.2, `InMemoryStore::retrieve`; every entry has one.
+
+    0.5 * relevance + 0.4 * (query words in the text / query words) + 0.3 if a tag contains the whole query + 0.1. Words are
+    split at blanks and found as parts of the lower-cased text. A relevance outside 0 to 1 counts 0 (later versions of it).
+    """
+    whole = query.lower()
+    words = whole.split()
+    found = []
+    for content, labels, relevance in zip(contents, tags, relevances, strict=True):
+        text = content.lower()
+        matched = sum(word in text for word in words) / len(words) if words else 0.0
+        tagged = bool(words) and any(whole in label.lower() for label in labels)
+        found.append(0.5 * (relevance if 0 <= relevance <= 1 else 0.0) + 0.4 * matched + 0.3 * tagged + 0.1)
+    return found
+
+
+_AEGIS_STOP: Final = frozenset(
+    (
+        "the a an of to in is are was were and or for on at it we i you what did do does about that this with my our be as "
+        "by if so me"
+    ).split()
+)
+_NOT_WORD: Final = re.compile(r"[\W_]+")
+
+
+def aegis(
+    query: str, contents: Sequence[str], tags: Sequence[Sequence[str]], confidences: Sequence[float]
+) -> list[float]:
+    """Scores of aegis-agent-memory 1.0.7, `MemoryGraph::search`; 0 for what it does not find.
+
+    Terms: the query split at what is no letter or digit, two characters or more, less 35 stop words. Each adds
+    ln((n - df + .5) / (df + .5) + 1) * tf * 2.5 / (tf + 1.5), tf the times it is part of the lower-cased content and tags; 2
+    more if these hold the whole query. The sum times (.6 + .4 * confidence). Without terms: confidence, where the whole query
+    is found. confidences: effective ones, 0 to 1.
+    """
+    whole = query.strip().lower()
+    texts = [f"{content.lower()} {' '.join(labels).lower()}" for content, labels in zip(contents, tags, strict=True)]
+    terms = [word for word in _NOT_WORD.split(whole) if len(word) >= 2 and word not in _AEGIS_STOP]
+    if not whole or not texts:
+        return [0.0] * len(texts)
+    if not terms:
+        return [confidence if whole in text else 0.0 for text, confidence in zip(texts, confidences, strict=True)]
+    lexical = [2.0 if whole in text else 0.0 for text in texts]
+    for term in terms:
+        times = [text.count(term) for text in texts]
+        holding = max(sum(map(bool, times)), 1)
+        idf = math.log((len(texts) - holding + 0.5) / (holding + 0.5) + 1)
+        for place, tf in enumerate(times):
+            if tf:
+                lexical[place] += idf * tf * 2.5 / (tf + 1.5)
+    return [value * (0.6 + 0.4 * confidence) for value, confidence in zip(lexical, confidences, strict=True)]

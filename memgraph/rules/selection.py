@@ -1,0 +1,164 @@
+"""Which memories a call is about: filters, metadata conditions and selectors, tested on values.
+
+The engines narrow in their own languages; what they return is what these functions accept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, Final, Literal
+
+from memgraph.models import Condition, Entry, Filters, Selector, Status
+
+__all__ = ["conditions_match", "is_empty", "matches", "selector_matches", "value_purges", "wanted_status"]
+
+_MISSING: Final = object()
+_VALUES: Final = ("key", "subject", "session", "actor", "source")
+_NARROWING: Final = (
+    "kinds",
+    "tags",
+    "subject",
+    "session",
+    "actor",
+    "source",
+    "trust",
+    "since",
+    "until",
+    "where",
+    "ids",
+    "key",
+    "text",
+)
+
+
+def wanted_status(filters: Filters, default: Literal["active", "any"] = "active") -> frozenset[Status] | None:
+    """The statuses that filters ask for, or None for every one. `default` counts where they name none."""
+    asked = filters.status or default
+    if asked == "any":
+        return None
+    return frozenset({Status.ACTIVE}) if asked == "active" else frozenset(asked)
+
+
+def matches(entry: Entry, filters: Filters, now: datetime, default: Literal["active", "any"] = "active") -> bool:
+    """Whether a memory passes every filter. Namespaces are the caller's business.
+
+    now: an active memory whose `expires_at` is not after it counts as expired.
+    default: which statuses pass where the filters name none.
+    """
+    statuses = wanted_status(filters, default)
+    if statuses is not None and _status(entry, now) not in statuses:
+        return False
+    return (
+        (not filters.kinds or entry.kind in filters.kinds)
+        and (not filters.trust or entry.trust in filters.trust)
+        and (filters.subject is None or entry.subject == filters.subject)
+        and (filters.session is None or entry.session == filters.session)
+        and (filters.actor is None or entry.actor == filters.actor)
+        and (filters.source is None or entry.source == filters.source)
+        and (filters.pinned is None or entry.pinned == filters.pinned)
+        and (filters.since is None or entry.recorded_at >= filters.since)
+        and (filters.until is None or entry.recorded_at <= filters.until)
+        and all(tag in entry.tags for tag in filters.tags)
+        and conditions_match(entry.metadata, filters.where)
+    )
+
+
+def _status(entry: Entry, now: datetime) -> Status:
+    if entry.status is Status.ACTIVE and entry.expires_at is not None and entry.expires_at <= now:
+        return Status.EXPIRED
+    return entry.status
+
+
+def conditions_match(metadata: dict[str, Any], where: Iterable[Condition]) -> bool:
+    """Whether metadata passes every condition.
+
+    All numbers are one JSON type (1 equals 1.0, never true). A text `field` is one whole name, dots included. `ne` is
+    whatever `eq` is not. Order is that of numbers, or of texts by code point; a pair of anything else has none.
+    `in` wants a list. `exists` means that the name is there, null included; only the value False asks for the opposite.
+    """
+    return all(_holds(_find(metadata, condition.field), condition.op, condition.value) for condition in where)
+
+
+def _find(metadata: dict[str, Any], field: str | tuple[str, ...]) -> Any:
+    found: Any = metadata
+    for name in (field,) if isinstance(field, str) else field:
+        if not isinstance(found, dict) or name not in found:
+            return _MISSING
+        found = found[name]
+    return found
+
+
+def _holds(found: Any, op: str, wanted: Any) -> bool:
+    if op == "exists":
+        return (found is not _MISSING) == (wanted is not False)
+    if op == "ne":
+        return found is _MISSING or not _equal(found, wanted)
+    if found is _MISSING:
+        return False
+    if op == "eq":
+        return _equal(found, wanted)
+    if op == "in":
+        return isinstance(wanted, list | tuple) and any(_equal(found, one) for one in wanted)
+    if op == "contains":
+        if isinstance(found, str):
+            return isinstance(wanted, str) and wanted in found
+        return isinstance(found, list) and any(_equal(one, wanted) for one in found)
+    return _ordered(found, op, wanted)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _equal(a: Any, b: Any) -> bool:
+    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
+        return len(a) == len(b) and all(_equal(x, y) for x, y in zip(a, b, strict=True))
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(_equal(a[name], b[name]) for name in a)
+    if _is_number(a) and _is_number(b):
+        return bool(a == b)
+    return type(a) is type(b) and bool(a == b)
+
+
+def _ordered(a: Any, op: str, b: Any) -> bool:
+    if not (_is_number(a) and _is_number(b)) and not (isinstance(a, str) and isinstance(b, str)):
+        return False
+    return bool({"lt": a < b, "le": a <= b, "gt": a > b, "ge": a >= b}[op])
+
+
+def is_empty(selector: Selector) -> bool:
+    """Whether a selector names nothing: `lineage` and `status="any"` narrow nothing, so they do not count."""
+    return not (
+        selector.everything
+        or selector.pinned is not None
+        or selector.status not in (None, "any", ())
+        or any(getattr(selector, name) for name in _NARROWING)
+    )
+
+
+def selector_matches(entry: Entry, selector: Selector, now: datetime) -> bool:
+    """Whether a memory passes all that a selector names, whatever its status. An empty selector matches nothing."""
+    return (
+        not is_empty(selector)
+        and (not selector.ids or entry.id in selector.ids)
+        and (selector.key is None or entry.key == selector.key)
+        and matches(entry, selector, now, "any")
+        and (selector.text is None or selector.text.casefold() in entry.content.casefold())
+    )
+
+
+def value_purges(selector: Selector, namespace: str) -> list[tuple[str, str]]:
+    """The (field, value) pairs of the purges that say all a selector says, so that later arrivals die with it too.
+
+    There is one where the selector is exactly a key, subject, session, actor, source, or everything (then the field is
+    "namespace"). Otherwise there is none, and the purge goes by ids.
+    """
+    named = {name for name in _NARROWING if getattr(selector, name)}
+    if selector.pinned is not None or selector.status not in (None, "any", ()):
+        return []
+    if selector.everything:
+        return [] if named else [("namespace", namespace)]
+    if selector.lineage or len(named) != 1:
+        return []
+    return [(name, getattr(selector, name)) for name in _VALUES if name in named]

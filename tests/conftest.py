@@ -1,0 +1,134 @@
+"""Fixtures that every test may use, and the choice of the backend that the contract runs on.
+
+`--memgraph-backend=local` (the default) runs `tests/contract` and `tests/cases` on the local store.
+`pkg.module:factory` runs them on another: `factory(folder, clock)` returns an open `memgraph.backends.base.Backend`;
+the same folder means the same store. Tests are kept apart by namespace; none wipes a store.
+"""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import os
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from memgraph import Memory
+    from memgraph.backends.base import Backend
+
+settings.register_profile(
+    "memgraph",
+    derandomize=True,
+    deadline=None,
+    max_examples=25,
+    stateful_step_count=25,
+    suppress_health_check=list(HealthCheck),
+    print_blob=False,
+)
+settings.register_profile("memgraph-soak", settings.get_profile("memgraph"), max_examples=1000, stateful_step_count=60)
+
+_names = itertools.count(1)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--memgraph-backend",
+        default="local",
+        metavar="local|pkg.module:factory",
+        help="the backend that the contract tests run on",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    settings.load_profile("memgraph-soak" if config.getoption("markexpr") == "soak" else "memgraph")
+
+
+class FrozenClock:
+    """Unix seconds that move only when told. Each clock begins after every reading of the ones before it."""
+
+    _reached = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+    def __init__(self) -> None:
+        self.now = FrozenClock._reached + timedelta(hours=1)
+        FrozenClock._reached = self.now
+
+    def __call__(self) -> float:
+        return self.now.timestamp()
+
+    def advance(self, seconds: float = 1.0) -> datetime:
+        """Move on (or back, with a negative number) and say what time it is then."""
+        self.now += timedelta(seconds=seconds)
+        FrozenClock._reached = max(FrozenClock._reached, self.now)
+        return self.now
+
+
+@pytest.fixture
+def clock() -> FrozenClock:
+    """The clock of this test's stores."""
+    return FrozenClock()
+
+
+@pytest.fixture(scope="session")
+def backend_name(request: pytest.FixtureRequest) -> str:
+    """What `--memgraph-backend` says."""
+    name: str = request.config.getoption("--memgraph-backend")
+    return name
+
+
+@pytest.fixture
+def make_memory(tmp_path: Path, clock: FrozenClock, backend_name: str) -> Iterator[Callable[..., Memory]]:
+    """Open a Memory on a store of this test: `make_memory("ns", store="other")`; one name, one store."""
+    from memgraph import Memory  # here, so that tests of values and rules need no store
+
+    opened: list[Memory] = []
+    root = f"t{next(_names)}"
+
+    def make(*namespace: str, store: str = "store", clock: Callable[[], float] = clock, **options: Any) -> Memory:
+        folder = tmp_path / store
+        folder.mkdir(exist_ok=True)
+        path = (root, *namespace)
+        if backend_name == "local":
+            memory = Memory.open(folder / "memory.db", namespace=path, clock=clock, **options)
+        else:
+            module, _, factory = backend_name.partition(":")
+            backend = getattr(importlib.import_module(module), factory)(folder, clock)
+            memory = Memory(backend, namespace=path, clock=clock, **options)
+        opened.append(memory)
+        return memory
+
+    yield make
+    for memory in reversed(opened):
+        memory.close()
+
+
+@pytest.fixture
+def memory(make_memory: Callable[..., Memory]) -> Memory:
+    """A fresh, durable store."""
+    return make_memory()
+
+
+@pytest.fixture
+def backend(memory: Memory) -> Backend:
+    """The backend of `memory`."""
+    return memory.backend
+
+
+@pytest.fixture
+def local_only(backend_name: str) -> None:
+    """For tests of what only a local store has: files."""
+    if backend_name != "local":
+        pytest.skip("about the local store's files")
+
+
+@pytest.fixture(autouse=True)
+def _own_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test reads the settings of whoever runs it."""
+    for name in os.environ:
+        if name.startswith(("MEMGRAPH_", "NEO4J_")) and not name.startswith("MEMGRAPH_TEST_"):
+            monkeypatch.delenv(name)

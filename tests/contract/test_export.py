@@ -1,0 +1,149 @@
+"""What `export_to` and `import_from` promise: nothing lost, nothing twice, nothing back from the dead."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from memgraph import Memory
+from memgraph.errors import ConflictError, InvalidInputError, PurgedError, StoreCorruptError
+from memgraph.models import Filters, Selector
+from tests.conftest import FrozenClock
+from tests.contract.test_remember import ALL
+from tests.views import view_of
+
+
+def fill(memory: Memory, clock: FrozenClock) -> str:
+    """Something of everything; returns the namespace."""
+    entry = memory.remember(**ALL)
+    clock.advance()
+    for n in range(3):
+        memory.remember(f"step {n}", key="k", id=f"k{n}", reason=f"r{n}", tags=["t"], metadata={"n": n})
+    memory.remember("past", key="k", valid_to=datetime(2000, 1, 1, tzinfo=UTC))
+    memory.remember("gone", id="gone")
+    memory.forget("gone", reason="wrong")
+    memory.remember("temporary", id="tmp", ttl=60)
+    memory.relate("k2", "gone", "about", weight=0.5, note="note")
+    memory.relate("k2", "k1", "about")
+    memory.unrelate("k2", "k1", "about")
+    memory.feedback(["k2"], 0.5)
+    memory.supersede("gone", "tmp")
+    memory.restore("k0")
+    memory.release("temporary")
+    memory.remember("never again", id="purged", key="p")
+    memory.purge(Selector(ids=["purged"]))
+    return entry.namespace
+
+
+@pytest.fixture
+def spare(make_memory: Callable[..., Memory]) -> Memory:
+    """A second, empty store."""
+    return make_memory(store="spare")
+
+
+def test_a_round_trip_is_lossless(memory: Memory, spare: Memory, clock: FrozenClock, tmp_path: Path) -> None:
+    """An import ends in an equal graph: ids, stamps, order, inactive ones, edges, feedback; exported again, equal."""
+    ns = fill(memory, clock)
+    memory.export_to(tmp_path / "a.jsonl")
+    spare.import_from(tmp_path / "a.jsonl")
+    assert view_of(spare.backend, [ns], clock.now) == view_of(memory.backend, [ns], clock.now)
+    assert spare.list(Filters(status="any")).items == memory.list(Filters(status="any")).items
+    for name in ("k", "gone", "ada/city"):
+        assert spare.lineage(name) == memory.lineage(name)
+    spare.export_to(tmp_path / "b.jsonl")
+    assert (tmp_path / "a.jsonl").read_bytes() == (tmp_path / "b.jsonl").read_bytes()
+
+
+def test_a_second_import_changes_nothing(memory: Memory, spare: Memory, clock: FrozenClock, tmp_path: Path) -> None:
+    """Importing twice, or into the store it came from, leaves everything as it is."""
+    ns = fill(memory, clock)
+    memory.export_to(tmp_path / "a.jsonl")
+    before = view_of(memory.backend, [ns], clock.now)
+    for store in (spare, spare, memory):
+        store.import_from(tmp_path / "a.jsonl")
+        assert view_of(store.backend, [ns], clock.now) == before
+
+
+def test_an_import_does_not_raise_the_dead(memory: Memory, spare: Memory, tmp_path: Path) -> None:
+    """A purge outlives imports of older exports, and travels with newer ones."""
+    memory.remember("the zebra", id="i", key="k")
+    memory.export_to(tmp_path / "before.jsonl")
+    memory.purge(Selector(ids=["i"]))
+    memory.import_from(tmp_path / "before.jsonl")
+    assert memory.count(Filters(status="any")) == 0
+    memory.export_to(tmp_path / "after.jsonl")
+    assert "zebra" not in (tmp_path / "after.jsonl").read_text()
+    spare.import_from(tmp_path / "before.jsonl")
+    assert spare.count() == 1
+    spare.import_from(tmp_path / "after.jsonl")
+    assert spare.count(Filters(status="any")) == 0
+    with pytest.raises(PurgedError):
+        spare.remember("the zebra", id="i", key="k")
+
+
+def test_an_export_is_strict_json(memory: Memory, clock: FrozenClock, tmp_path: Path) -> None:
+    """Every line is one JSON object without NaN, whatever the content."""
+    fill(memory, clock)
+    memory.remember("line\nbreak \x00 \u2028 \x1b[2J ✓", metadata={"f": 5e-324, "i": 2**63 - 1})
+    memory.export_to(tmp_path / "a.jsonl")
+
+    def refuse(name: str) -> None:
+        raise AssertionError(name)
+
+    lines = (tmp_path / "a.jsonl").read_bytes().split(b"\n")
+    assert lines[-1] == b""
+    for line in lines[:-1]:
+        assert isinstance(json.loads(line, parse_constant=refuse), dict)
+
+
+def test_a_damaged_file_changes_nothing(memory: Memory, spare: Memory, clock: FrozenClock, tmp_path: Path) -> None:
+    """A file that is cut, garbled or no export is refused whole, without repeating what it says."""
+    fill(memory, clock)
+    memory.export_to(tmp_path / "a.jsonl")
+    good = (tmp_path / "a.jsonl").read_bytes()
+    damaged = [
+        b"",
+        b"zebra\n",
+        b'{"op": "remember"}\n',
+        good[:-20],
+        good.replace(b'"version"', b'"verzion"', 1),
+        b"\xff\xfe",
+    ]
+    for n, data in enumerate(damaged):
+        (tmp_path / f"bad{n}.jsonl").write_bytes(data)
+        with pytest.raises((InvalidInputError, StoreCorruptError)) as caught:
+            spare.import_from(tmp_path / f"bad{n}.jsonl")
+        assert "zebra" not in str(caught.value)
+        assert spare.count(Filters(status="any")) == 0
+    with pytest.raises(InvalidInputError):
+        spare.import_from(tmp_path / "no-such-file")
+
+
+def test_an_import_keeps_to_its_namespace(make_memory: Callable[..., Memory], tmp_path: Path) -> None:
+    """An export of one namespace says nothing of its neighbours; a subtree holds the descendants."""
+    a, below, b = make_memory("a"), make_memory("a", "below"), make_memory("b")
+    for memory, text in ((a, "in a"), (below, "below a"), (b, "in b")):
+        memory.remember(text)
+    a.export_to(tmp_path / "a.jsonl")
+    assert [word in (tmp_path / "a.jsonl").read_text() for word in ("in a", "below a", "in b")] == [True, False, False]
+    a.export_to(tmp_path / "tree.jsonl", subtree=True)
+    assert [word in (tmp_path / "tree.jsonl").read_text() for word in ("in a", "below a", "in b")] == [
+        True,
+        True,
+        False,
+    ]
+
+
+def test_an_id_taken_by_other_content_is_a_conflict(memory: Memory, spare: Memory, tmp_path: Path) -> None:
+    """An import that says something else under a known id is refused, whole."""
+    memory.remember("one", id="i")
+    memory.remember("two", id="j")
+    memory.export_to(tmp_path / "a.jsonl")
+    spare.remember("three", id="j")
+    with pytest.raises(ConflictError):
+        spare.import_from(tmp_path / "a.jsonl")
+    assert [e.content for e in spare.list()] == ["three"]

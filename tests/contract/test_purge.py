@@ -1,0 +1,195 @@
+"""What `plan_purge` and `purge` promise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from memgraph import Memory
+from memgraph.clock import version_floor
+from memgraph.errors import ConflictError, InvalidInputError, NotFoundError
+from memgraph.models import Filters, Selector
+from memgraph.operations import Remember, Retire
+from tests.conftest import FrozenClock
+
+ANY = Filters(status="any")
+
+
+def ids(memory: Memory) -> set[str]:
+    """Every id of the namespace."""
+    return {entry.id for entry in memory.list(ANY, limit=1000)}
+
+
+def test_the_plan_names_what_would_go(memory: Memory) -> None:
+    """A plan counts and names every match, active or not, and changes nothing."""
+    a = memory.remember("a", key="k", kind="fact")
+    b = memory.remember("b", key="k", kind="preference")
+    memory.remember("c")
+    plan = memory.plan_purge(Selector(key="k"))
+    assert {id for found in plan.ids.values() for id in found} == {a.id, b.id}
+    assert plan.total == 2
+    assert plan.by_kind == {"fact": 1, "preference": 1}
+    assert {str(status): n for status, n in plan.by_status.items()} == {"active": 1, "superseded": 1}
+    assert memory.count(ANY) == 3
+
+
+def test_purged_means_gone(memory: Memory, clock: FrozenClock) -> None:
+    """No read, at any time, shows a purged memory or an edge of it again."""
+    then = clock.now
+    other = memory.remember("other")
+    entry = memory.remember("the zebra", key="k", id="i")
+    memory.relate(other.id, "i")
+    memory.feedback(["i"], 1.0)
+    clock.advance()
+    receipt = memory.purge(Selector(ids=["i"]))
+    assert receipt.unknown_ids == 0
+    assert entry.namespace in receipt.namespaces
+    for call in (memory.get, memory.history, memory.lineage, memory.neighbours, memory.forget):
+        with pytest.raises(NotFoundError):
+            call("i")
+    assert memory.current("k") is memory.current("k", known_at=then) is memory.current("k", valid_at=then) is None
+    assert ids(memory) == {other.id}
+    assert len(memory.search("zebra", include_inactive=True)) == len(memory.search("zebra", known_at=then)) == 0
+    assert memory.neighbours(other.id).edges == ()
+    assert set(memory.graph().nodes) == {other.id}
+    assert memory.check().ok
+
+
+@pytest.mark.parametrize(
+    ("selector", "want"),
+    [
+        (Selector(ids=["a"]), {"a"}),
+        (Selector(key="k"), {"a", "b"}),
+        (Selector(subject="ann"), {"a", "c"}),
+        (Selector(session="s"), {"c"}),
+        (Selector(actor="bob"), {"b"}),
+        (Selector(source="tool"), {"d"}),
+        (Selector(tags=["t"]), {"a", "d"}),
+        (Selector(text="ZEBRA %"), {"d"}),
+        (Selector(kinds=["preference"], tags=["t"]), {"a"}),
+        (Selector(ids=["a", "c"], subject="ann", tags=["t"]), {"a"}),
+        (Selector(status="forgotten"), {"c"}),
+        (Selector(ids=["b"], lineage=True), {"a", "b"}),
+        (Selector(where={"n": 1}), {"d"}),
+        (Selector(everything=True), {"a", "b", "c", "d"}),
+    ],
+)
+def test_every_selector(memory: Memory, selector: Selector, want: set[str]) -> None:
+    """A selector takes what matches all it says, whatever its status, and nothing else."""
+    memory.remember("a", id="a", key="k", subject="ann", kind="preference", tags=["t"])
+    memory.remember("b", id="b", key="k", actor="bob")
+    memory.remember("c", id="c", subject="ann", session="s")
+    memory.remember("100 Zebra % of them", id="d", tags=["t"], source="tool", metadata={"n": 1})
+    memory.forget("c")
+    assert {id for found in memory.plan_purge(selector).ids.values() for id in found} == want
+    memory.purge(selector)
+    assert ids(memory) == {"a", "b", "c", "d"} - want
+
+
+def test_an_empty_selector_is_refused(memory: Memory) -> None:
+    """Nothing named is never everything."""
+    memory.remember("a")
+    for selector in (Selector(), Selector(lineage=True), Selector(status="any"), Selector(ids=[]), None):
+        for call in (memory.plan_purge, memory.purge):
+            with pytest.raises(InvalidInputError):
+                call(selector)
+    assert memory.count() == 1
+
+
+def test_nothing_older_takes_the_place(memory: Memory) -> None:
+    """When a key's newest version goes, its older ones stay replaced; a newer write lives."""
+    memory.remember("a", id="a", key="k")
+    memory.remember("b", id="b", key="k")
+    memory.purge(Selector(ids=["b"]))
+    assert memory.current("k") is None
+    assert memory.get("a").status == "superseded"
+    c = memory.remember("c", key="k")
+    assert memory.current("k") == c
+    assert [(e.source_id, e.target_id) for e in memory.lineage("k").edges] == [(c.id, "a")]
+
+
+def test_a_gap_in_a_line_closes(memory: Memory) -> None:
+    """When a version in the middle goes, its neighbours join."""
+    for name in "abc":
+        memory.remember(name, id=name, key="k")
+    memory.purge(Selector(ids=["b"]))
+    assert [(e.source_id, e.target_id) for e in memory.lineage("k").edges] == [("c", "a")]
+    assert memory.current("k").id == "c"
+
+
+def test_copies_die_with_their_origin(memory: Memory) -> None:
+    """A purge takes the restored copies of what it takes; a plan counts them."""
+    origin = memory.remember("a", key="k")
+    memory.forget(key="k")
+    copy = memory.restore(origin.id)
+    assert memory.plan_purge(Selector(ids=[origin.id])).total == 2
+    memory.purge(Selector(ids=[origin.id]))
+    assert ids(memory) == set()
+    with pytest.raises(NotFoundError):
+        memory.get(copy.id)
+
+
+def test_a_purge_of_a_value_lets_newer_writes_live(memory: Memory) -> None:
+    """After a purge of a key or subject the same value can be written again."""
+    memory.remember("old", key="k", subject="ann")
+    memory.purge(Selector(key="k"))
+    memory.purge(Selector(subject="ann"))
+    entry = memory.remember("new", key="k", subject="ann")
+    assert memory.current("k") == entry
+
+
+def test_late_writes_stay_dead(memory: Memory, clock: FrozenClock) -> None:
+    """No replay brings a purged memory back, nor a write of a purged value that is older than the purge."""
+    entry = memory.remember("old", id="i", key="k", subject="ann")
+    before = version_floor(clock.now) + "-0000-00000000"
+    clock.advance()
+    memory.purge(Selector(subject="ann"))
+    ns = entry.namespace
+    late = {"op_id": "x", "namespace": ns, "content": "back again"}
+    memory.backend.apply([
+        Remember(**late, id="i", version=entry.version, key="k", subject="ann"),
+        Remember(**late, id="other", version=before, subject="ann"),
+        Retire(op_id="y", namespace=ns, version=before, id="i", cause="forgotten"),
+    ])  # fmt: skip
+    assert ids(memory) == set()
+    newer = version_floor(clock.now) + "-0000-00000000"
+    memory.backend.apply([Remember(**late, id="newer", version=newer, subject="ann")])
+    assert ids(memory) == {"newer"}
+
+
+def test_a_stale_plan_is_refused(memory: Memory) -> None:
+    """A plan is void once the set has changed: nothing is removed."""
+    memory.remember("a", tags=["t"])
+    plan = memory.plan_purge(Selector(tags=["t"]))
+    memory.remember("b", tags=["t"])
+    with pytest.raises(ConflictError):
+        memory.purge(plan)
+    assert memory.count() == 2
+    memory.purge(memory.plan_purge(Selector(tags=["t"])))
+    assert memory.count() == 0
+
+
+def test_unknown_ids_are_counted(memory: Memory) -> None:
+    """A receipt says how many of the ids asked for were not there, and holds no content."""
+    memory.remember("the zebra", id="known", key="private-key")
+    receipt = memory.purge(Selector(ids=["known", "unknown"]))
+    assert receipt.unknown_ids == 1
+    said = receipt.model_dump_json()
+    assert not any(word in said for word in ("zebra", "private-key"))
+    assert receipt.removed["memories"] == 1
+
+
+def test_a_purge_is_a_wall_too(make_memory: Callable[..., Memory]) -> None:
+    """A purge touches its own namespace; with `subtree` its descendants; never a sibling."""
+    a, below, b = make_memory("a"), make_memory("a", "below"), make_memory("ab")
+    for memory in (a, below, b):
+        memory.remember("x", id="i")
+    a.purge(Selector(ids=["i"]))
+    assert (a.count(), below.count(), b.count()) == (0, 1, 1)
+    a.remember("y")
+    receipt = a.purge(Selector(everything=True), subtree=True)
+    assert (a.count(), below.count(), b.count()) == (0, 0, 1)
+    assert len(receipt.namespaces) == 2
+    below.remember("a namespace lives on after a purge")
+    assert below.count() == 1

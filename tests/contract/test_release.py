@@ -1,0 +1,116 @@
+"""What `release`, `undo` and `feedback` promise."""
+
+from __future__ import annotations
+
+import pytest
+
+from memgraph import Memory
+from memgraph.errors import InvalidInputError, NotFoundError
+from memgraph.models import Filters
+
+
+def test_release_has_no_cap(memory: Memory) -> None:
+    """Every active memory that holds every query term is released, and no other."""
+    memory.remember_many([{"content": f"the secret project number {n}"} for n in range(150)])
+    keep = memory.remember("a project without the other word")
+    done = memory.release("secret project")
+    assert len(done.changes) == 150
+    assert all((c.before, c.after) == ("active", "released") for c in done.changes)
+    assert [e.id for e in memory.list()] == [keep.id]
+    assert memory.count(Filters(status="released")) == 150
+
+
+def test_release_by_filters_and_dry_run(memory: Memory) -> None:
+    """Filters narrow a release; a dry run says what it would do and does nothing; no argument at all is refused."""
+    a = memory.remember("zebra one", tags=["x"])
+    memory.remember("zebra two")
+    plan = memory.release("zebra", Filters(tags=["x"]), dry_run=True)
+    assert ([c.id for c in plan.changes], plan.dry_run) == ([a.id], True)
+    assert memory.count() == 2
+    assert [c.id for c in memory.release(filters=Filters(tags=["x"])).changes] == [a.id]
+    for arguments in ({}, {"filters": Filters()}, {"query": "  "}):
+        with pytest.raises(InvalidInputError):
+            memory.release(**arguments)
+    assert memory.count() == 1
+
+
+def test_a_release_of_nothing(memory: Memory) -> None:
+    """When nothing matches nothing changes, and the change-set says so."""
+    memory.remember("a")
+    assert memory.release("volcano").changes == ()
+    assert memory.count() == 1
+
+
+def test_undo_takes_a_release_back(memory: Memory) -> None:
+    """`undo` makes active what the change-set retired: keyed memories as copies on top, others in place."""
+    plain = memory.remember("zebra plain")
+    keyed = memory.remember("zebra keyed", key="k")
+    done = memory.release("zebra")
+    undone = memory.undo(done.id)
+    assert undone.undoes == done.id
+    assert {c.id for c in undone.changes} == {plain.id, keyed.id}
+    assert memory.get(plain.id).status == "active"
+    copies = {c.id: c.restored_as for c in undone.changes if c.restored_as}
+    assert memory.current("k").id == copies[keyed.id]
+    assert len(memory.search("zebra")) == 2
+
+
+def test_undo_leaves_what_changed_since(memory: Memory) -> None:
+    """What was written to a key after the release stays current; undo never overwrites it."""
+    memory.remember("zebra old", key="k")
+    done = memory.release("zebra")
+    newer = memory.remember("lion new", key="k")
+    memory.undo(done.id)
+    assert memory.current("k").id == newer.id
+
+
+def test_undo_twice_and_undo_of_nothing(memory: Memory) -> None:
+    """Undoing twice changes nothing; an unknown change-set, or one of another namespace, is not found."""
+    memory.remember("zebra", key="k")
+    done = memory.release("zebra")
+    undone = memory.undo(done.id)
+    assert memory.undo(done.id) == undone
+    assert len(memory.history("k")) == 2
+    with pytest.raises(NotFoundError):
+        memory.undo("no-such-changeset")
+    with pytest.raises(NotFoundError):
+        memory.namespace("elsewhere").undo(done.id)
+    assert memory.count() == 1
+
+
+def test_feedback_counts_and_weighs(memory: Memory) -> None:
+    """Feedback is a set of signals that moves what a search trusts, never the confidence that was given."""
+    a, b = memory.remember("zebra one", confidence=0.5), memory.remember("zebra two", confidence=0.5)
+    first = memory.feedback([a.id, b.id], 1.0)
+    assert [e.id for e in first] == [a.id, b.id]
+    (entry,) = memory.feedback([a.id], -0.5)
+    assert (entry.feedback_count, entry.feedback_sum, entry.confidence) == (2, 0.5, 0.5)
+    verified = memory.feedback([b.id], 1.0, verified=True)[0]
+    assert verified.feedback_sum > memory.get(a.id).feedback_sum
+    assert memory.get(b.id) == verified
+
+
+def test_feedback_ranks(memory: Memory) -> None:
+    """Of two memories that match alike, the one that helped comes before the one that harmed."""
+    a, b = memory.remember("a zebra in the zoo"), memory.remember("the zebra in a zoo")
+    for _ in range(5):
+        memory.feedback([a.id], -1.0)
+        memory.feedback([b.id], 1.0)
+    assert [hit.entry.id for hit in memory.search("zebra zoo")] == [b.id, a.id]
+    for _ in range(12):
+        memory.feedback([a.id], 1.0)
+        memory.feedback([b.id], -1.0)
+    assert [hit.entry.id for hit in memory.search("zebra zoo")] == [a.id, b.id]
+
+
+def test_what_feedback_refuses(memory: Memory) -> None:
+    """What is no number, and unknown ids, are refused for all ids or none; a signal is cut to -1 to 1."""
+    a, b = memory.remember("a"), memory.remember("b")
+    assert [memory.feedback(b.id, signal)[0].feedback_sum for signal in (7, -7)] == [1.0, 0.0]
+    for signal in (float("nan"), float("inf"), "1", True):
+        with pytest.raises(InvalidInputError):
+            memory.feedback([a.id], signal)
+    with pytest.raises(NotFoundError):
+        memory.feedback([a.id, "no-such-id"], 1.0)
+    assert memory.get(a.id).feedback_count == 0
+    assert memory.feedback([], 1.0) == []
