@@ -53,7 +53,7 @@ def text(value: object, field: str) -> str:
     """Valid Unicode as given: a pair of surrogate escapes is joined, a lone one refused."""
     if not isinstance(value, str):
         raise InvalidInputError(f"must be text, not {type(value).__name__}", field=field)
-    value = str(value) if type(value) is not str else value
+    value = str.__str__(value)  # of an enum its value, not its name
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -161,7 +161,7 @@ def from_micros(value: int) -> datetime:
 
 def fraction(value: object, field: str, low: float = 0.0, high: float = 1.0) -> float:
     """A finite number from `low` to `high`."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value or abs(value) == math.inf:
         raise InvalidInputError("must be a finite number", field=field)
     if not low <= value <= high:
         raise InvalidInputError(f"must be from {low:g} to {high:g}", field=field)

@@ -59,6 +59,16 @@ class Settings(BaseModel):
     def _path(cls, value: Any) -> str:
         return checks.namespace(value)
 
+    def arguments(self) -> dict[str, Any]:
+        """The arguments for `Memory.open`. A namespace that nobody named stays None, so that all can be reached."""
+        return {
+            "path": self.store,
+            "namespace": None if self.origin("namespace") == "default" else self.namespace,
+            "durability": self.durability,
+            "lock_timeout": self.lock_timeout,
+            "max_clock_drift": self.max_clock_drift,
+        }
+
     def origin(self, name: str) -> str:
         """Where a value came from: "argument", a variable's name, a file's path, or "default"."""
         if name not in type(self).model_fields:

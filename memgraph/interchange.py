@@ -20,8 +20,9 @@ import math
 import os
 import secrets
 import struct
+import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -38,7 +39,7 @@ from memgraph.errors import (
 )
 from memgraph.operations import Operation, Origin, Reinforce, Relate, Remember, Unknown, parse
 
-__all__ = ["FORMAT", "Item", "moved", "read", "write"]
+__all__ = ["FORMAT", "Header", "Item", "moved", "read", "write"]
 
 FORMAT: Final = 1
 Item = Operation | Unknown | dict[str, Any]
@@ -50,24 +51,29 @@ _EMBEDDINGS: Final = {"f32": ("f", 4), "f64": ("d", 8)}
 
 
 @dataclass(frozen=True)
-class _Header:
+class Header:
+    """What an export covers: a namespace, with `subtree` its descendants too.
+
+    items: how many tombstones and operations there are. newest: the greatest version among the operations, empty
+    without any. Both are found by `read` and ignored by `write`.
+    """
+
     namespace: str
-    subtree: bool
+    subtree: bool = False
     items: int = 0
     newest: str = ""
 
 
 def write(
     path: str | Path,
-    header: Mapping[str, Any],
+    header: Header,
     items: Iterable[Item],
     progress: Callable[[int], object] | None = None,
 ) -> int:
     """Write an export; the file appears whole or not at all, readable by its owner only.
 
-    header: the `namespace` that the items come from, and with `subtree` true its descendants too. items: tombstones as
-    dicts of JSON values, then stamped operations. progress: called now and then with the number of items written.
-    Returns how many items there were. Raises InvalidInputError for what strict JSON cannot hold, ReadOnlyError where
+    items: tombstones as dicts of JSON values, then stamped operations. progress: called now and then with the number of
+    items written. Returns how many items there were. Raises InvalidInputError for what strict JSON cannot hold, ReadOnlyError where
     the file may not be written, StoreFullError without room.
     """
     target = Path(path)
@@ -75,9 +81,8 @@ def write(
     digest = hashlib.sha256()
     count = 0
     try:
-        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            first = {"memgraph": "export", "format": FORMAT, "namespace": header["namespace"]}
-            for count, line in enumerate(_lines(first | {"subtree": bool(header.get("subtree"))}, items)):
+        with open(beside, "xb", opener=_owners_only) as file:
+            for count, line in enumerate(_lines(header, items)):
                 digest.update(line)
                 file.write(line)
                 if progress is not None and count % _PROGRESS_EVERY == 0:
@@ -86,6 +91,8 @@ def write(
             file.flush()
             os.fsync(file.fileno())
         _replace(beside, target)
+    except MemgraphError:  # from the items, and some of ours are OSErrors too
+        raise
     except OSError as error:
         raise _file_error(error, target) from error
     finally:
@@ -95,8 +102,12 @@ def write(
     return count
 
 
-def _lines(first: dict[str, Any], items: Iterable[Item]) -> Iterator[bytes]:
-    yield _line(first)
+def _owners_only(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def _lines(header: Header, items: Iterable[Item]) -> Iterator[bytes]:
+    yield _line({"memgraph": "export", "format": FORMAT, "namespace": header.namespace, "subtree": header.subtree})
     for item in items:
         yield _line(_encode(item))
 
@@ -162,14 +173,13 @@ def _file_error(error: OSError, path: Path) -> MemgraphError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return StoreFullError(f"there is no room for {path}", hint="Free some space, or choose another folder.")
     if isinstance(error, PermissionError) or error.errno == errno.EROFS:
-        return ReadOnlyError(f"{path} cannot be written or read", hint="Choose another folder, or close what holds it.")
+        return ReadOnlyError(f"{path} cannot be written", hint="Choose another folder, or close what holds it open.")
     return InvalidInputError(f"{path}: {error.strerror or type(error).__name__}", field="path")
 
 
-def read(path: str | Path) -> tuple[dict[str, Any], Iterator[Item]]:
+def read(path: str | Path) -> tuple[Header, Iterator[Item]]:
     """Check an export from its first byte to its last, then give its header and an iterator over its items.
 
-    The header says `namespace`, `subtree`, how many `items` there are, and `newest`, the greatest version among them.
     Items are tombstones, as dicts, and operations in their stored form, which passed the checks at the door and lie in
     the header's namespaces. Raises StoreCorruptError, naming the line, for a file that is damaged, cut or no export;
     StoreVersionError for one of another format; InvalidInputError for a file that cannot be opened and, naming the
@@ -179,14 +189,13 @@ def read(path: str | Path) -> tuple[dict[str, Any], Iterator[Item]]:
     try:
         header, state = _verify(source)
     except OSError as error:
-        raise _file_error(error, source) from error
-    facts = {"namespace": header.namespace, "subtree": header.subtree, "items": header.items, "newest": header.newest}
-    return facts, _items(source, header, state)
+        raise InvalidInputError(f"{source}: {error.strerror or type(error).__name__}", field="path") from error
+    return header, _items(source, header, state)
 
 
-def _verify(path: Path) -> tuple[_Header, tuple[int, ...]]:
+def _verify(path: Path) -> tuple[Header, tuple[int, ...]]:
     digest = hashlib.sha256()
-    header: _Header | None = None
+    header: Header | None = None
     newest = ""
     bad: tuple[int, MemgraphError] | None = None
     number, last = 0, b""
@@ -196,10 +205,10 @@ def _verify(path: Path) -> tuple[_Header, tuple[int, ...]]:
             if header is None:
                 header = _header(line)
             elif number > 2:
-                digest.update(before := last)
+                digest.update(last)
                 if bad is None:
                     try:
-                        item = _decode(before, header)
+                        item = _decode(last, header)
                         newest = max(newest, "" if isinstance(item, dict) else item.version)
                     except MemgraphError as error:
                         bad = number - 1, error
@@ -211,14 +220,14 @@ def _verify(path: Path) -> tuple[_Header, tuple[int, ...]]:
     _check_end(last, number, digest.hexdigest(), bad[0] if bad else None)
     if bad is not None:
         raise InvalidInputError(f"line {bad[0]}: {bad[1]}", field="path")
-    return _Header(header.namespace, header.subtree, number - 2, newest), state
+    return Header(header.namespace, header.subtree, number - 2, newest), state
 
 
 def _state(found: os.stat_result) -> tuple[int, ...]:
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
-def _header(line: bytes) -> _Header:
+def _header(line: bytes) -> Header:
     found = _json(line)
     if found is None or found.get("memgraph") != "export" or type(found.get("format")) is not int:
         raise StoreCorruptError(
@@ -232,7 +241,7 @@ def _header(line: bytes) -> _Header:
         namespace = checks.namespace(found.get("namespace"))
     except InvalidInputError:
         raise StoreCorruptError("line 1: the header names no namespace") from None
-    return _Header(namespace, found.get("subtree") is True)
+    return Header(namespace, found.get("subtree") is True)
 
 
 def _check_end(last: bytes, number: int, digest: str, bad: int | None) -> None:
@@ -262,7 +271,7 @@ def _refuse(name: str) -> Any:
     raise ValueError(name)
 
 
-def _items(path: Path, header: _Header, state: tuple[int, ...]) -> Iterator[Item]:
+def _items(path: Path, header: Header, state: tuple[int, ...]) -> Iterator[Item]:
     with path.open("rb") as file:
         if _state(os.fstat(file.fileno())) != state:
             raise StoreCorruptError("the file was changed while it was being read", hint="Export again.")
@@ -271,7 +280,7 @@ def _items(path: Path, header: _Header, state: tuple[int, ...]) -> Iterator[Item
                 yield _decode(line, header)
 
 
-def _decode(line: bytes, header: _Header) -> Item:
+def _decode(line: bytes, header: Header) -> Item:
     found = _json(line)
     if found is None:
         raise InvalidInputError("is no JSON object", field="op")
@@ -310,7 +319,7 @@ def _admitted(operation: Operation) -> Operation:
 
 def _stored_form(name: str, value: Any) -> Any:
     if name == "content":
-        return checks.content(value, max_bytes=max(checks.MAX_CONTENT_BYTES, len(value.encode(errors="replace"))))
+        return checks.content(value, max_bytes=sys.maxsize)  # the store that wrote it may allow more than the default
     if name in ("title", "reason", "note"):
         return checks.label(value, name)
     if name == "metadata":

@@ -458,9 +458,7 @@ class Memory:
         edges = lineage.edges if lineage is not None else ()
         return [edge for edge in edges if (edge.source_id, edge.target_id) == (new.id, old.id)][-1]
 
-    def relate(
-        self, a: str, b: str, type: str = "related", weight: float = 1.0, note: str | None = None
-    ) -> Edge:
+    def relate(self, a: str, b: str, type: str = "related", weight: float = 1.0, note: str | None = None) -> Edge:
         """Relate memory `a` to memory `b`; a second call for the same pair and type replaces weight and note.
 
         weight: a finite number from 0 to 1,000. Raises NotFoundError, InvalidInputError (also for a memory and itself).
@@ -529,9 +527,7 @@ class Memory:
         """The memory of this id, whatever its status. Raises NotFoundError."""
         return self._entry(id)
 
-    def current(
-        self, key: str, *, known_at: datetime | None = None, valid_at: datetime | None = None
-    ) -> Entry | None:
+    def current(self, key: str, *, known_at: datetime | None = None, valid_at: datetime | None = None) -> Entry | None:
         """The current memory of a key, or None.
 
         known_at: as all writers together had recorded it by then. valid_at: what was true in the world at that instant.
@@ -683,9 +679,7 @@ class Memory:
         else:
             found = self._entry(id)
         if found.status is not Status.FORGOTTEN:
-            self._write(
-                Retire(op_id=_op_id(), namespace=self._namespace, id=found.id, cause="forgotten", reason=why)
-            )
+            self._write(Retire(op_id=_op_id(), namespace=self._namespace, id=found.id, cause="forgotten", reason=why))
         return self._entry(found.id)
 
     def restore(self, id: str, reason: str | None = None) -> Entry:
@@ -777,9 +771,7 @@ class Memory:
             if wanted <= set(held.tokens):
                 yield entry
 
-    def _retire(
-        self, entries: Sequence[Entry], cause: Any, reason: str | None, dry_run: bool
-    ) -> ChangeSet:
+    def _retire(self, entries: Sequence[Entry], cause: Any, reason: str | None, dry_run: bool) -> ChangeSet:
         changeset = new_id()
         if not dry_run and entries:
             self._write(
@@ -798,11 +790,14 @@ class Memory:
             found = self._backend.changeset(self._namespace, changeset)
             if found is not None:
                 return found
-        changes = [
-            Change(id=entry.id, key=entry.key, before=entry.status, after=Status(cause)) for entry in entries
-        ]
+        changes = [Change(id=entry.id, key=entry.key, before=entry.status, after=Status(cause)) for entry in entries]
         return ChangeSet(
-            id=changeset, namespace=self._namespace, cause=cause, at=self._now(), changes=tuple(changes), dry_run=dry_run
+            id=changeset,
+            namespace=self._namespace,
+            cause=cause,
+            at=self._now(),
+            changes=tuple(changes),
+            dry_run=dry_run,
         )
 
     def undo(self, changeset_id: str, reason: str | None = None) -> ChangeSet:
@@ -844,9 +839,7 @@ class Memory:
         if operations:
             self._write(*operations)
         found = self._backend.changeset(self._namespace, undoing)
-        return found or ChangeSet(
-            id=undoing, namespace=self._namespace, cause="undo", at=self._now(), undoes=name
-        )
+        return found or ChangeSet(id=undoing, namespace=self._namespace, cause="undo", at=self._now(), undoes=name)
 
     def consolidate(self, dry_run: bool = False, threshold: float | None = None) -> ConsolidationReport:
         """Clean up: prune what is worth less than the threshold (0.05), count what has expired, report near-duplicates.
@@ -938,6 +931,7 @@ class Memory:
                     hint="Set the clock right, or raise max_clock_drift.",
                 )
             operations.append(item)
+        self._refuse_other_content(operations)
         self._backend.bury(buried)
         changed = 0
         for start in range(0, len(operations), _PAGE):
@@ -945,6 +939,27 @@ class Memory:
             if progress is not None:
                 progress(min(start + _PAGE, len(operations)))
         return changed
+
+    def _refuse_other_content(self, operations: Iterable[Operation | Unknown]) -> None:
+        """An id that names other content here cannot be imported: one of the two would be lost."""
+        spaces: dict[str, builtins.list[Remember]] = {}
+        for operation in operations:
+            if isinstance(operation, Remember):
+                spaces.setdefault(operation.namespace, []).append(operation)
+        for space, writes in spaces.items():
+            for start in range(0, len(writes), _PAGE):
+                part = writes[start : start + _PAGE]
+                known = self._backend.get(space, [write.id for write in part], self._now())
+                clash = [
+                    write
+                    for write in part
+                    if write.id in known and (known[write.id].content, known[write.id].key) != (write.content, write.key)
+                ]
+                if clash:
+                    raise ConflictError(
+                        f"{len(clash)} ids in the file name memories with other content here; nothing was imported",
+                        hint="Import into another namespace.",
+                    )
 
     def check(self, *, repair: bool = False, reindex: bool = False) -> CheckReport:
         """Look for damage and broken laws. repair: mend what can be mended. reindex: rebuild the text index first."""
@@ -989,10 +1004,14 @@ def _duration(value: object) -> timedelta:
 
 
 def _targets(value: Iterable[str | tuple[str, str]], id: str) -> Iterator[tuple[str, str]]:
-    if isinstance(value, str):
-        raise InvalidInputError("must be a list of ids or (id, type) pairs", field="relates_to")
+    wrong = InvalidInputError("must be a list of ids or (id, type) pairs", field="relates_to")
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise wrong
     for each in value:
-        target, type = (each, "related") if isinstance(each, str) else each
+        pair = (each, "related") if isinstance(each, str) else each
+        if not isinstance(pair, tuple | builtins.list) or len(pair) != 2:
+            raise wrong
+        target, type = pair
         name = checks.name(target, "relates_to")
         if name == id:
             raise InvalidInputError("a memory cannot be related to itself", field="relates_to")
@@ -1002,6 +1021,8 @@ def _targets(value: Iterable[str | tuple[str, str]], id: str) -> Iterator[tuple[
 def _selector(value: Selector | Mapping[str, Any]) -> Selector:
     from memgraph.rules.selection import is_empty
 
+    if not isinstance(value, Selector | Mapping):
+        raise InvalidInputError(f"must be a Selector or a mapping, not {type(value).__name__}", field="selector")
     selector = value if isinstance(value, Selector) else Selector(**value)
     if is_empty(selector):
         raise InvalidInputError(

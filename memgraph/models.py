@@ -82,6 +82,12 @@ class _Input(_Value):
             raise InvalidInputError(str(first["msg"]), field=field) from None
 
 
+def _tuple(value: Any) -> tuple[Any, ...]:
+    if value is None:
+        return ()
+    return tuple(value) if isinstance(value, list | tuple | set | frozenset | Iterator) else (value,)
+
+
 class Entry(_Value):
     """One memory as it is now.
 
@@ -202,12 +208,15 @@ class Filters(_Input):
     until: datetime | None = None
     where: tuple[Condition, ...] = ()
 
-    @field_validator("kinds", "tags", "trust", "status", mode="before")
+    @field_validator("kinds", "tags", "trust", mode="before")
     @classmethod
     def _one_or_many(cls, value: Any) -> Any:
-        if value == "any" or value is None:
-            return value
-        return (value,) if isinstance(value, str) else tuple(value)
+        return _tuple(value)
+
+    @field_validator("status", mode="before")
+    @classmethod
+    def _statuses(cls, value: Any) -> Any:
+        return value if value is None or value == "any" else _tuple(value)
 
     @field_validator("kinds", "tags")
     @classmethod
@@ -229,7 +238,7 @@ class Filters(_Input):
     def _conditions(cls, value: Any) -> Any:
         if isinstance(value, dict):
             return tuple(Condition(field=name, value=wanted) for name, wanted in value.items())
-        return value
+        return _tuple(value)
 
 
 class Selector(Filters):
@@ -247,7 +256,7 @@ class Selector(Filters):
     @field_validator("ids", mode="before")
     @classmethod
     def _ids(cls, value: Any) -> Any:
-        return tuple(checks.name(v, "ids") for v in ((value,) if isinstance(value, str) else value))
+        return tuple(checks.name(each, "ids") for each in _tuple(value))
 
     @field_validator("key")
     @classmethod

@@ -193,7 +193,7 @@ _KINDS: Final = frozenset({"remember", "supersede", "relate", "unrelate", "retir
 
 def parse(line: dict[str, Any]) -> Operation | Unknown:
     """A stamped operation from its JSON form. Raises InvalidInputError, without repeating what it holds."""
-    if line.get("op") not in _KINDS or line.get("format") != FORMAT:
+    if not isinstance(line.get("op"), str) or line["op"] not in _KINDS or line.get("format") != FORMAT:
         try:
             found = Unknown(op_id=line["op_id"], version=line["version"], namespace=line["namespace"], payload=line)
             parse_version(found.version)

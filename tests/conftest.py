@@ -22,17 +22,6 @@ if TYPE_CHECKING:
     from memgraph import Memory
     from memgraph.backends.base import Backend
 
-settings.register_profile(
-    "memgraph",
-    derandomize=True,
-    deadline=None,
-    max_examples=25,
-    stateful_step_count=25,
-    suppress_health_check=list(HealthCheck),
-    print_blob=False,
-)
-settings.register_profile("memgraph-soak", settings.get_profile("memgraph"), max_examples=1000, stateful_step_count=60)
-
 _names = itertools.count(1)
 
 
@@ -43,10 +32,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="local|pkg.module:factory",
         help="the backend that the contract tests run on",
     )
+    parser.addoption("--memgraph-examples", type=int, metavar="N", help="how many examples each property test tries")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    settings.load_profile("memgraph-soak" if config.getoption("markexpr") == "soak" else "memgraph")
+    soak = config.getoption("markexpr") == "soak"
+    settings.register_profile(
+        "memgraph",
+        derandomize=True,
+        deadline=None,
+        max_examples=config.getoption("memgraph_examples") or (2000 if soak else 60),
+        stateful_step_count=50 if soak else 25,
+        suppress_health_check=list(HealthCheck),
+    )
+    settings.load_profile("memgraph")
 
 
 class FrozenClock:

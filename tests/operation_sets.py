@@ -115,9 +115,9 @@ def operation_sets(draw: st.DrawFn, namespaces: tuple[str, str] = ("x", "y"), ma
             found.append(Restore(**head, id=one().id))
         elif kind == "relate":
             weight = draw(st.sampled_from((0.5, 1.0)))
-            found.append(Relate(**head, a=one().id, b=one().id, type="about", weight=weight, note=f"note {step}"))
+            found.append(Relate(**head, a=one().id, b=one().id, type="knows", weight=weight, note=f"note {step}"))
         elif kind == "unrelate":
-            found.append(Unrelate(**head, a=one().id, b=one().id, type="about"))
+            found.append(Unrelate(**head, a=one().id, b=one().id, type="knows"))
         elif kind == "reinforce":
             signal = draw(st.sampled_from((-1.0, 0.5, 1.0)))
             feedback_id = draw(st.sampled_from(("f1", "f2", f"f{step}")))

@@ -76,7 +76,10 @@ def view_of(backend: Backend, namespaces: Iterable[str], now: datetime) -> dict[
 
 
 def graph_edges(backend: Backend, namespace: str, now: datetime) -> set[tuple[str, str, str]]:
-    """(key, source, target) of every edge of `graph()`; its nodes must be the memories that are listed."""
+    """(label[:type], source, target) of every edge of `graph()`; its nodes must be the memories that are listed."""
     graph = backend.graph(Scope(namespace), now)
     assert set(graph.nodes) == {entry.id for entry in everything(backend, namespace, now)}
-    return {(key, a, b) for a, b, key in graph.edges(keys=True)}
+    return {
+        (f"{edge['label']}:{edge['type']}" if edge.get("type") else edge["label"], a, b)
+        for a, b, edge in graph.edges(data=True)
+    }

@@ -100,7 +100,7 @@ def _shown(value: Any) -> Any:
 @click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
 @pass_call
 def completion_command(call: Call, shell: str) -> None:
-    """Print the script that lets a shell complete commands and options."""
+    """Print the completion script of a shell."""
     from click.shell_completion import get_completion_class
 
     kind = get_completion_class(shell)

@@ -63,13 +63,7 @@ class Call:
                 f"there is no store at {settings.store}",
                 hint="Write a first memory with `memgraph remember`, or name another store with --store.",
             )
-        memory = Memory.open(
-            settings.store,
-            namespace=settings.namespace,
-            durability=settings.durability,
-            lock_timeout=settings.lock_timeout,
-            max_clock_drift=settings.max_clock_drift,
-        )
+        memory = Memory.open(**settings.arguments(), preload=False)
         click.get_current_context().call_on_close(memory.close)
         return memory
 

@@ -12,7 +12,7 @@ import click
 
 from memgraph.cli.call import PARTIAL, Call, pass_call, verb
 from memgraph.cli.files import write_file
-from memgraph.cli.options import build, filter_options, given, subtree_option, yes_option
+from memgraph.cli.options import build, filter_options, given, reason_option, subtree_option, yes_option
 from memgraph.cli.output import facts
 from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.views.plain import escape
@@ -52,12 +52,16 @@ def _selector_options(function: F) -> F:
 @verb("release", "memgraph release old project plan --dry-run", "memgraph release --session s-17 --yes")
 @click.argument("query", nargs=-1)
 @filter_options
+@reason_option
 @click.option("--dry-run", is_flag=True, help="Only show what would be released.")
 @yes_option
 @pass_call
-def release_command(call: Call, query: tuple[str, ...], filters: dict[str, Any], dry_run: bool, yes: bool) -> None:
-    """Take all matching memories out of use: those that hold every word of QUERY and pass the filters.
+def release_command(
+    call: Call, query: tuple[str, ...], filters: dict[str, Any], reason: str | None, dry_run: bool, yes: bool
+) -> None:
+    """Take all matching memories out of use.
 
+    Those match that hold every word of QUERY and pass the filters; there is no upper limit. Pinned ones stay.
     Nothing is deleted; `undo` takes it back as one.
     """
     from memgraph.models import Filters
@@ -72,15 +76,16 @@ def release_command(call: Call, query: tuple[str, ...], filters: dict[str, Any],
         call.note("nothing was changed")
         return
     call.confirm(f"release {len(preview.changes)} memories", yes=yes)
-    _show_changes(call, memory.release(**chosen))
+    _show_changes(call, memory.release(**chosen, reason=reason))
 
 
 @verb("undo", "memgraph undo CHANGESET-ID")
 @click.argument("changeset")
+@reason_option
 @pass_call
-def undo_command(call: Call, changeset: str) -> None:
+def undo_command(call: Call, changeset: str, reason: str | None) -> None:
     """Take back a release or a consolidation as one."""
-    _show_changes(call, call.memory().undo(changeset))
+    _show_changes(call, call.memory().undo(changeset, reason=reason))
 
 
 def _show_changes(call: Call, changes: ChangeSet) -> None:
@@ -123,7 +128,7 @@ def plan_purge_command(call: Call, selector: dict[str, Any], subtree: bool, out:
 def purge_command(
     call: Call, selector: dict[str, Any], subtree: bool, plan_file: str | None, dry_run: bool, yes: bool
 ) -> None:
-    """Delete memories for good, with every copy in the store: active, replaced and forgotten ones alike.
+    """Delete memories for good, active or not, in every copy.
 
     It prints a receipt. Exit code 6 if a part is still to be done or an id was not there, 3 if none of the ids was.
     """
@@ -200,9 +205,10 @@ def _receipt_lines(receipt: PurgeReceipt, unknown: list[str]) -> Iterator[str]:
 @yes_option
 @pass_call
 def consolidate_command(call: Call, dry_run: bool, yes: bool) -> None:
-    """Tidy up: prune memories that nothing speaks for any more, mark expired ones, report near-duplicates.
+    """Prune worthless memories, report near-duplicates.
 
-    Pinned memories and those of users and of the system are never pruned; `undo` takes prunes back.
+    Memories are pruned that nothing speaks for any more. Pinned memories and those of users and of the system are
+    never pruned; `undo` takes prunes back.
     """
     memory = call.memory()
     preview = memory.consolidate(dry_run=True)

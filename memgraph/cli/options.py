@@ -25,6 +25,7 @@ __all__ = [
     "filter_options",
     "given",
     "instant",
+    "reason_option",
     "strict_json",
     "subtree_option",
     "yes_option",
@@ -181,6 +182,7 @@ def filter_options(function: F) -> F:
 
 
 subtree_option: Final = click.option("--subtree", is_flag=True, help="The namespace's descendants too.")
+reason_option: Final = click.option("--reason", metavar="TEXT", help="Why; it is kept with the change.")
 yes_option: Final = click.option("--yes", is_flag=True, help="Do it without being asked.")
 
 

@@ -131,7 +131,7 @@ def count_command(call: Call, filters: dict[str, Any], subtree: bool) -> None:
 @click.argument("query", nargs=-1, required=True)
 @click.option("--limit", type=click.IntRange(min=1), default=10, show_default=True, help="At most so many.")
 @filter_options
-@click.option("--context", metavar="ID", help="A memory or session that the question is asked in.")
+@click.option("--context", metavar="TEXT", help="Words of the conversation around the question.")
 @known_at_option
 @valid_at_option
 @click.option("--include-inactive", is_flag=True, help="Replaced and forgotten memories too.")
@@ -198,7 +198,10 @@ def search_command(
 @width_option
 @pass_call
 def diff_command(call: Call, known_at_a: datetime, known_at_b: datetime, width: int | None) -> None:
-    """Show what became known between two times: added, removed or replaced, and restored."""
+    """Show what became known between two times.
+
+    That is what was added, what was removed or replaced, and what came back.
+    """
     found: Diff = call.memory().diff(known_at_a, known_at_b)
 
     def lines() -> Iterator[str]:
@@ -215,9 +218,8 @@ def diff_command(call: Call, known_at_a: datetime, known_at_b: datetime, width: 
 @click.argument("prefix", required=False)
 @pass_call
 def namespaces_command(call: Call, prefix: str | None) -> None:
-    """List the namespaces that hold memories; with PREFIX, that one and its descendants."""
-    memory = call.memory()
-    found = memory.namespaces(prefix) if prefix is not None else memory.namespaces()
+    """List the namespaces that hold memories. With PREFIX, that one and its descendants."""
+    found = call.memory().namespaces(prefix or ())
     call.show({"namespaces": found}, lambda: map(escape, found))
 
 

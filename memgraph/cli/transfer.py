@@ -28,9 +28,9 @@ force_option = click.option("--force", is_flag=True, help="Replace a file that i
 @force_option
 @pass_call
 def export_command(call: Call, file: str, subtree: bool, force: bool) -> None:
-    """Write the namespace to a file that `import` reads back without loss.
+    """Write the namespace to a file, without loss.
 
-    What is purged later stays in such a file; keep track of your copies.
+    `import` reads it back. What is purged later stays in such a file; keep track of your copies.
     """
     memory = call.memory()
     check_free(Path(file), force=force)
@@ -56,9 +56,9 @@ def export_command(call: Call, file: str, subtree: bool, force: bool) -> None:
 def import_command(
     call: Call, file: str, format_: str, mapping: str | None, timezone: str | None, dry_run: bool, yes: bool
 ) -> None:
-    """Read an export, or a transcript with --format chat, into the store. Importing twice changes nothing.
+    """Read an export or a transcript into the store.
 
-    Into a store that holds memories it asks first.
+    Importing twice changes nothing. Into a store that holds memories it asks first.
     """
     if format_ == "jsonl" and (mapping or timezone):
         raise click.UsageError("--map and --timezone go with --format chat.")
@@ -112,10 +112,10 @@ def _mapping(text: str | None) -> dict[str, str]:
 @force_option
 @pass_call
 def graph_command(call: Call, file: str, format_: str, force: bool) -> None:
-    """Write the namespace's graph for other programs: every memory and every edge, without loss.
+    """Write the namespace's graph for other programs.
 
-    FILE may be `-` for standard output. In GraphML each node and edge holds itself as JSON too, since GraphML has no
-    lists and XML no control characters.
+    It holds every memory and every edge, without loss. FILE may be `-` for standard output. In GraphML each node and
+    edge holds itself as JSON too, since GraphML has no lists and XML no control characters.
     """
     from memgraph.cli.graphfile import as_graphml, as_node_link, collect
 

@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memgraph.cli.call import Call, pass_call, verb
-from memgraph.cli.options import DURATION, INSTANT, JSON_OBJECT, TRUSTS, given, instant, strict_json, yes_option
+from memgraph.cli.options import (
+    DURATION,
+    INSTANT,
+    JSON_OBJECT,
+    TRUSTS,
+    given,
+    instant,
+    reason_option,
+    strict_json,
+    yes_option,
+)
 from memgraph.cli.output import edge_line, entry_block, entry_table
 from memgraph.errors import InvalidInputError
 from memgraph.views.plain import escape
@@ -18,7 +28,6 @@ from memgraph.views.plain import escape
 if TYPE_CHECKING:
     from memgraph.models import Edge, Entry
 
-reason_option = click.option("--reason", metavar="TEXT", help="Why; it is kept with the change.")
 _TIMES = ("valid_from", "valid_to", "expires_at")
 
 
@@ -109,18 +118,19 @@ def relate_command(call: Call, a: str, b: str, type_: str | None, weight: float 
 @pass_call
 def unrelate_command(call: Call, a: str, b: str, type_: str) -> None:
     """Take a relation back."""
-    call.memory().unrelate(a, b, type_)
-    call.show({"a": a, "b": b, "type": type_}, lambda: [f"{escape(a)} -[{escape(type_)}]-> {escape(b)}  taken back"])
+    edge = call.memory().unrelate(a, b, type_)
+    call.show(edge, lambda: [f"{edge_line(edge)}  (taken back)"])
 
 
 @verb("feedback", "memgraph feedback ID --signal 1 --verified", "memgraph feedback ID ID --signal -0.5")
 @click.argument("ids", nargs=-1, required=True, metavar="ID...")
 @click.option("--signal", type=float, required=True, help="From -1 (harmful) to 1 (useful).")
 @click.option("--verified", is_flag=True, help="The outcome was checked, so it counts more.")
+@click.option("--actor", metavar="NAME", help="Who says it.")
 @pass_call
-def feedback_command(call: Call, ids: tuple[str, ...], signal: float, verified: bool) -> None:
+def feedback_command(call: Call, ids: tuple[str, ...], signal: float, verified: bool, actor: str | None) -> None:
     """Say how useful memories were."""
-    entries = call.memory().feedback(list(ids), signal, verified=verified)
+    entries = call.memory().feedback(list(ids), signal, verified=verified, actor=actor)
     call.show({"entries": entries}, lambda: entry_table(call, entries, None))
 
 
@@ -143,7 +153,10 @@ def forget_command(call: Call, id: str | None, key: str | None, reason: str | No
 @yes_option
 @pass_call
 def restore_command(call: Call, id: str, reason: str | None, dry_run: bool, yes: bool) -> None:
-    """Bring a memory back: one with a key as a copy that becomes the key's current value, one without as it is."""
+    """Bring a memory back.
+
+    One with a key comes back as a copy that becomes the key's current value, one without as it is.
+    """
     memory = call.memory()
     entry = memory.get(id)
     if dry_run:
@@ -155,10 +168,7 @@ def restore_command(call: Call, id: str, reason: str | None, dry_run: bool, yes:
 
 
 def _show_written(call: Call, entry: Entry) -> None:
-    if call.quiet:
-        call.show(entry, lambda: [escape(entry.id)])
-    else:
-        call.show(entry, lambda: entry_block(entry))
+    call.show(entry, lambda: [escape(entry.id)] if call.quiet else entry_table(call, [entry], None))
 
 
 def _show_edge(call: Call, edge: Edge) -> None:

@@ -24,7 +24,7 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,6 +74,7 @@ NEVER: Final = np.iinfo(np.int32).max
 Floats: TypeAlias = NDArray[np.float32]
 Ints: TypeAlias = NDArray[np.int32]
 Mask: TypeAlias = NDArray[np.bool_]
+_Kind = TypeVar("_Kind", bound=np.generic)
 
 _ASKS_WHEN: Final = re.compile(r"\s*(?:when|how long|what (?:year|month|date|time))\b", re.IGNORECASE)
 _ISO: Final = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)\b")
@@ -106,8 +107,8 @@ class Columns(NamedTuple):
     sessions: Ints
     actors: Ints
     subjects: Ints
-    before: Ints
-    after: Ints
+    before: NDArray[np.int64]
+    after: NDArray[np.int64]
     days: Ints
     ranks: Ints | None
     session_count: int
@@ -210,23 +211,23 @@ class Scores:
         return {name: value for name, value in found.items() if value}
 
 
-def _padded(values: NDArray[np.generic]) -> NDArray[np.generic]:
-    """One more place, a zero, for the neighbours that are not there."""
+def _at(values: NDArray[_Kind], places: NDArray[np.int64]) -> NDArray[_Kind]:
+    """The values at these places; 0 for a place beyond the end."""
     wide = np.zeros(len(values) + 1, values.dtype)
     wide[:-1] = values
-    return wide
+    return wide.take(places, mode="clip")
 
 
 def _bm25(
     columns: Columns, terms: Sequence[Found], searchable: Mask | None, count: int, average: float
-) -> tuple[Floats, NDArray[np.unsignedinteger], list[float]]:
+) -> tuple[Floats, NDArray[Any], list[float]]:
     """Scores, the covering terms that each document holds as bits, and the weight of each bit."""
     n = len(columns.flags)
     norm = np.multiply(columns.lengths, np.float32(K1 * B / average), dtype=np.float32)
     norm += np.float32(K1 * (1 - B))
     scores = np.zeros(n, np.float32)
     covering = sum(term.covers for term in terms)
-    bits = np.zeros(n, np.uint8 if covering <= 8 else np.uint64)
+    bits: NDArray[Any] = np.zeros(n, np.uint8 if covering <= 8 else np.uint64)
     weights: list[float] = []
     for docs, counts, covers in terms:
         if searchable is not None:
@@ -247,7 +248,7 @@ def _bm25(
     return scores, bits, weights
 
 
-def _shares(bits: NDArray[np.unsignedinteger], weights: Sequence[float]) -> Floats:
+def _shares(bits: NDArray[Any], weights: Sequence[float]) -> Floats:
     """The weight of the bits that are set, as a share of the weight of all."""
     total = sum(weights)
     shares = np.zeros(len(bits), np.float32)
@@ -262,28 +263,20 @@ def _shares(bits: NDArray[np.unsignedinteger], weights: Sequence[float]) -> Floa
 
 def _sessions(columns: Columns, scores: Floats) -> Floats:
     """The sum of the best hits of each document's session."""
-    hits = np.flatnonzero(scores)
-    session = columns.sessions[hits]
-    inside = session >= 0
-    hits, session = hits[inside], session[inside]
+    hits = np.flatnonzero(scores > 0)
+    sessions = columns.sessions[hits]
+    inside = sessions >= 0
+    hits, sessions = hits[inside], sessions[inside]
     sums = np.zeros(columns.session_count + 1, np.float32)  # the last is for documents without a session: number -1
-    if len(hits):
-        order = np.argsort(session, kind="stable")
-        session, left = session[order], scores[hits[order]]
-        starts = np.flatnonzero(np.concatenate(([True], session[1:] != session[:-1])))
-        sizes = np.diff(starts, append=len(session))
-        wanted = np.full(len(starts), SESSION_BEST)
-        total = np.zeros(len(starts), np.float32)
-        for _ in range(
-            min(SESSION_BEST, int(sizes.max()))
-        ):  # each round takes the greatest of what is left, ties at once
-            greatest = np.maximum.reduceat(left, starts)
-            same = left == np.repeat(greatest, sizes)
-            taken = np.minimum(np.add.reduceat(same.astype(np.int32), starts), wanted)
-            total += taken * greatest
-            wanted = wanted - taken
-            left[same] = 0
-        sums[session[starts]] = total
+    if len(hits):  # positive floats order like their bits, so one sort puts each session's best first
+        keys = sessions.astype(np.int64) << 32 | 0xFFFFFFFF - scores[hits].view(np.uint32).astype(np.int64)
+        keys.sort()
+        ordered = keys >> 32
+        starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
+        places = np.arange(len(keys)) - np.repeat(starts, np.diff(starts, append=len(keys)))
+        best = keys[places < SESSION_BEST]
+        values = (0xFFFFFFFF - (best & 0xFFFFFFFF)).astype(np.uint32).view(np.float32)
+        sums += np.bincount(best >> 32, weights=values, minlength=len(sums)).astype(np.float32)
     return sums[columns.sessions]
 
 
@@ -306,17 +299,15 @@ def score(
     text = bm25
     spread = answer = session = None
     if columns.turns:
-        before, after = np.minimum(columns.before, n), np.minimum(columns.after, n)
-        hits = _padded(bm25)
-        one_before, one_after = hits[before], hits[after]
+        before, after = columns.before, columns.after
+        one_before, one_after = _at(bm25, before), _at(bm25, after)
         spread = np.float32(AFTER) * one_before
         spread += np.float32(BEFORE) * one_after
-        spread += np.float32(AFTER_TWO) * _padded(one_before)[before]
-        spread += np.float32(BEFORE_TWO) * _padded(one_after)[after]
-        answer = np.float32(ANSWER) * one_before * _padded(columns.flags & ASKS != 0)[before]
-        seen = _padded(bits)
-        one_before, one_after = seen[before], seen[after]
-        bits = bits | one_before | one_after | _padded(one_before)[before] | _padded(one_after)[after]
+        spread += np.float32(AFTER_TWO) * _at(one_before, before)
+        spread += np.float32(BEFORE_TWO) * _at(one_after, after)
+        answer = np.float32(ANSWER) * _at(bm25 * (columns.flags & ASKS != 0), before)
+        seen_before, seen_after = _at(bits, before), _at(bits, after)
+        bits = bits | seen_before | seen_after | _at(seen_before, before) | _at(seen_after, after)
         text = bm25 + spread + answer
     coverage = np.float32(COVERAGE) * _shares(bits, weights)
     text = text + coverage
@@ -343,7 +334,7 @@ def _priors(columns: Columns, asked: Asked, docs: NDArray[np.intp]) -> NDArray[n
     """What does not depend on the words."""
     n = max(len(columns.flags), 1)
     flags = columns.flags[docs]
-    total = (docs if columns.ranks is None else columns.ranks[docs]) * (RECENCY / n)
+    total: NDArray[np.float64] = (docs if columns.ranks is None else columns.ranks[docs]) * (RECENCY / n)
     total += STATEMENT * (flags & ASKS == 0)
     if asked.name is not None:
         mine = columns.actors[docs] == asked.name
@@ -391,10 +382,43 @@ def loopctl(
 
 
 _AEGIS_STOP: Final = frozenset(
-    (
-        "the a an of to in is are was were and or for on at it we i you what did do does about that this with my our be as "
-        "by if so me"
-    ).split()
+    [
+        "the",
+        "a",
+        "an",
+        "of",
+        "to",
+        "in",
+        "is",
+        "are",
+        "was",
+        "were",
+        "and",
+        "or",
+        "for",
+        "on",
+        "at",
+        "it",
+        "we",
+        "i",
+        "you",
+        "what",
+        "did",
+        "do",
+        "does",
+        "about",
+        "that",
+        "this",
+        "with",
+        "my",
+        "our",
+        "be",
+        "as",
+        "by",
+        "if",
+        "so",
+        "me",
+    ]
 )
 _NOT_WORD: Final = re.compile(r"[\W_]+")
 

@@ -5,13 +5,21 @@ The engines narrow in their own languages; what they return is what these functi
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any, Final, Literal
 
 from memgraph.models import Condition, Entry, Filters, Selector, Status
 
-__all__ = ["conditions_match", "is_empty", "matches", "selector_matches", "value_purges", "wanted_status"]
+__all__ = [
+    "conditions_match",
+    "is_empty",
+    "matches",
+    "selector_matches",
+    "selector_test",
+    "value_purges",
+    "wanted_status",
+]
 
 _MISSING: Final = object()
 _VALUES: Final = ("key", "subject", "session", "actor", "source")
@@ -139,12 +147,20 @@ def is_empty(selector: Selector) -> bool:
 
 def selector_matches(entry: Entry, selector: Selector, now: datetime) -> bool:
     """Whether a memory passes all that a selector names, whatever its status. An empty selector matches nothing."""
-    return (
-        not is_empty(selector)
-        and (not selector.ids or entry.id in selector.ids)
+    return selector_test(selector, now)(entry)
+
+
+def selector_test(selector: Selector, now: datetime) -> Callable[[Entry], bool]:
+    """`selector_matches` for many memories: what is the same for all of them is worked out once."""
+    if is_empty(selector):
+        return lambda _: False
+    ids = frozenset(selector.ids)
+    text = None if selector.text is None else selector.text.casefold()
+    return lambda entry: (
+        (not ids or entry.id in ids)
         and (selector.key is None or entry.key == selector.key)
         and matches(entry, selector, now, "any")
-        and (selector.text is None or selector.text.casefold() in entry.content.casefold())
+        and (text is None or text in entry.content.casefold())
     )
 
 

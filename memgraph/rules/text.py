@@ -26,8 +26,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-import snowballstemmer
-
 __all__ = [
     "ASKS",
     "FIRST_PERSON",
@@ -56,19 +54,127 @@ MONTHS: Final = tuple(
     "january february march april may june july august september october november december".split()  # noqa: SIM905
 )
 STOP: Final = frozenset(
-    "a an and are as at be been being but by can could did do does doing for from had has have having he her hers him "
-    "his how i if in into is it its itself me my of on or our ours she should so some such than that the their theirs "
-    "them then there these they this those to too very was we were what when where which while who whom why will with "
-    "would you your yours am not no just about".split()  # noqa: SIM905
+    [
+        "a",
+        "an",
+        "and",
+        "are",
+        "as",
+        "at",
+        "be",
+        "been",
+        "being",
+        "but",
+        "by",
+        "can",
+        "could",
+        "did",
+        "do",
+        "does",
+        "doing",
+        "for",
+        "from",
+        "had",
+        "has",
+        "have",
+        "having",
+        "he",
+        "her",
+        "hers",
+        "him",
+        "his",
+        "how",
+        "i",
+        "if",
+        "in",
+        "into",
+        "is",
+        "it",
+        "its",
+        "itself",
+        "me",
+        "my",
+        "of",
+        "on",
+        "or",
+        "our",
+        "ours",
+        "she",
+        "should",
+        "so",
+        "some",
+        "such",
+        "than",
+        "that",
+        "the",
+        "their",
+        "theirs",
+        "them",
+        "then",
+        "there",
+        "these",
+        "they",
+        "this",
+        "those",
+        "to",
+        "too",
+        "very",
+        "was",
+        "we",
+        "were",
+        "what",
+        "when",
+        "where",
+        "which",
+        "while",
+        "who",
+        "whom",
+        "why",
+        "will",
+        "with",
+        "would",
+        "you",
+        "your",
+        "yours",
+        "am",
+        "not",
+        "no",
+        "just",
+        "about",
+    ]
 )
 _FIRST: Final = frozenset(
     "i my me we our us i'm i've i'll i'd we're we've we'll we'd".split()  # noqa: SIM905
 )
 _TIMES: Final = frozenset(
-    "yesterday today tonight tomorrow ago last next week weekend weekends month months year years monday tuesday "
-    "wednesday thursday friday saturday sunday recently since just".split()  # noqa: SIM905
+    [
+        "yesterday",
+        "today",
+        "tonight",
+        "tomorrow",
+        "ago",
+        "last",
+        "next",
+        "week",
+        "weekend",
+        "weekends",
+        "month",
+        "months",
+        "year",
+        "years",
+        "monday",
+        "tuesday",
+        "wednesday",
+        "thursday",
+        "friday",
+        "saturday",
+        "sunday",
+        "recently",
+        "since",
+        "just",
+    ]
 ).union(MONTHS)
-_SPECIAL: Final = frozenset((*_FIRST, *_TIMES, *(f"{word}'s" for word in _TIMES)))
+_SPECIAL: Final = frozenset((*_FIRST, *_TIMES, *(f"{word}'s" for word in _TIMES), *map(str, range(1000, 3000))))
 _CONTRACTED: Final = frozenset(("s", "t", "m", "re", "ve", "ll", "d"))
 
 _MAX_TERM: Final = 100
@@ -76,16 +182,21 @@ _MEMO: Final = 50_000
 _JOINT: Final = r"[-_./\\:@&+#~=*?]"
 _WORD: Final = re.compile(r"[a-z0-9]+(?:'[a-z0-9]+)?")
 _JOINED: Final = re.compile(rf"[a-z0-9]+(?:(?:{_JOINT}|://|::)[a-z0-9]+)+[+#]*|[a-z0-9]+[+#]+")
+_AROUND: Final = ".,;:!?'\"()[]{}<>"
+_BEYOND_ASCII: Final = re.compile(r"[^\x00-\x7f]+")
 _PATH: Final = re.compile(r"[/\\:@]+")
 _PLAIN: Final = str.maketrans(
     {"\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": '"', "\u2013": "-", "\u2014": " - ", "\u2026": "..."}
 )
-_ASKING: Final = ("?", "\uff1f", "\u061f")
+_ASKING: Final = ("?", "\u061f")  # folded: the full-width one is "?" by now
 
 
 class _Local(threading.local):
-    def __init__(self) -> None:
-        self.stemmer: Any = snowballstemmer.stemmer("english")
+    @functools.cached_property
+    def stemmer(self) -> Any:
+        import snowballstemmer  # loaded by the first word: what reads a single memory needs no stems
+
+        return snowballstemmer.stemmer("english")
 
 
 _local = _Local()
@@ -152,34 +263,46 @@ def _patterns() -> tuple[Any, Any, Any]:
 
 
 def _split(text: str) -> tuple[list[str], list[str], list[str]]:
-    """Words, runs of unspaced script, and emoji of folded text."""
-    if text.isascii():
-        return _WORD.findall(text), [], []
-    word, parts, emoji = _patterns()
+    """Words and runs of unspaced script of folded text, and beside them what adds nothing to its length.
+
+    That is: what was typed as one, its pieces that are still joined, the halves of words like O'Brien, and emoji.
+    """
     words: list[str] = []
     runs: list[str] = []
-    for found in word.findall(text):
-        if found.isascii():
-            words.append(found)
+    beside: list[str] = []
+    if not text.isascii():
+        word, parts, emoji = _patterns()
+        for found in word.findall(text):
+            if found.isascii():
+                words.append(found)
+                continue
+            for part in parts.finditer(found):
+                (runs if part["run"] else words).append(part[0].strip("'"))
+        beside += [found.replace("\ufe0f", "") for found in emoji.findall(text)]
+        text = _BEYOND_ASCII.sub(" ", text)
+        odd = [chunk for chunk in text.split() if not chunk.isalnum()]
+    else:
+        odd = []
+        for chunk in text.split():
+            if chunk.isalnum():
+                words.append(chunk)
+            else:
+                words += _WORD.findall(chunk)
+                odd.append(chunk)
+    for chunk in odd:
+        bare = chunk.strip(_AROUND)
+        if bare.isalnum():
             continue
-        for part in parts.finditer(found):
-            (runs if part["run"] else words).append(part[0].strip("'"))
-    return words, runs, [found.replace("\ufe0f", "") for found in emoji.findall(text)]
-
-
-def _whole(text: str, words: Iterable[str]) -> list[str]:
-    """What was typed as one: joined identifiers, their pieces that are still joined, and the halves of words like O'Brien."""
-    found: list[str] = []
-    for joined in _JOINED.findall(text):
-        found.append(joined[:_MAX_TERM])
-        if _PATH.search(joined):
-            found.extend(piece[:_MAX_TERM] for piece in _PATH.split(joined) if _JOINED.fullmatch(piece))
-    if "'" in text:
-        for word in words:
-            head, apostrophe, tail = word.partition("'")
-            if apostrophe and tail not in _CONTRACTED:
-                found.extend(_term(half) for half in (head, tail))
-    return found
+        for joined in _JOINED.findall(bare):
+            beside.append(joined[:_MAX_TERM])
+            if _PATH.search(joined):
+                beside += [piece[:_MAX_TERM] for piece in _PATH.split(joined) if _JOINED.fullmatch(piece)]
+        if "'" in bare:
+            for word in _WORD.findall(bare):
+                head, apostrophe, tail = word.partition("'")
+                if apostrophe and tail not in _CONTRACTED:
+                    beside += [_term(head), _term(tail)]
+    return words, runs, beside
 
 
 def _pairs(run: str) -> list[str]:
@@ -194,8 +317,6 @@ def _flags(content: str, words: list[str]) -> int:
             flags |= FIRST_PERSON
         if not special <= _FIRST:
             flags |= HAS_TIME
-    if not flags & HAS_TIME and any(len(word) == 4 and word.isdigit() for word in words):
-        flags |= HAS_TIME  # a year
     return flags
 
 
@@ -213,17 +334,12 @@ def terms(
     when: valid_from, or else recorded_at.
     """
     folded = fold(content)
-    words, runs, found = _split(folded)
-    flags = _flags(content, words)
-    found += _whole(folded, words)
-    beside = "\n".join([text for text in (key, actor, *tags, *aliases) if text])
-    if beside:
-        beside = fold(beside)
-        more, more_runs, more_found = _split(beside)
-        found += more_found
-        found += _whole(beside, more)
-        words += more
-        runs += more_runs
+    words, runs, beside = _split(folded)
+    flags = _flags(folded, words)
+    labels = "\n".join([text for text in (key, actor, *tags, *aliases) if text])
+    if labels:
+        for mine, more in zip((words, runs, beside), _split(fold(labels)), strict=True):
+            mine += more
     if when is not None:
         words += (MONTHS[when.month - 1], str(when.year))
     tokens = [_memo.get(word) or _term(word) for word in words]
@@ -233,7 +349,7 @@ def terms(
         length += len(pairs)
         tokens += pairs
         tokens += run
-    return Terms(tokens + found, length, flags)
+    return Terms(tokens + beside, length, flags)
 
 
 def query_terms(text: str) -> list[str]:
@@ -241,16 +357,14 @@ def query_terms(text: str) -> list[str]:
 
     A query of stop words alone looks for these; one of punctuation alone for nothing.
     """
-    folded = fold(text)
-    words, runs, found = _split(folded)
-    found += _whole(folded, words)
+    words, runs, beside = _split(fold(text))
     tokens = [_term(word) for word in words]
     asked = [token for token in tokens if token[0] != "'"]
     for run in runs:
         asked += _pairs(run) if len(run) > 1 else [run]
     if not asked:
         asked = tokens
-    return list(dict.fromkeys(asked + found))[:MAX_QUERY_TERMS]
+    return list(dict.fromkeys(asked + beside))[:MAX_QUERY_TERMS]
 
 
 def name_words(text: str) -> tuple[str, ...]:

@@ -71,7 +71,7 @@ def test_restore_keyed_is_a_copy_on_top(memory: Memory, clock: FrozenClock) -> N
     """A keyed memory comes back as the key's newest version: a copy with its attributes and relations."""
     other = memory.remember("other")
     old = memory.remember("Porto", key="city", tags=["t"], metadata={"n": 1}, subject="ada", confidence=0.5)
-    memory.relate(old.id, other.id, "about", weight=0.5, note="n")
+    memory.relate(old.id, other.id, "knows", weight=0.5, note="n")
     memory.relate(other.id, old.id, "of")
     new = memory.remember("Berlin", key="city")
     clock.advance()
@@ -83,7 +83,7 @@ def test_restore_keyed_is_a_copy_on_top(memory: Memory, clock: FrozenClock) -> N
     assert memory.current("city").id == back.id
     assert [str(e.status) for e in memory.history("city")] == ["superseded", "superseded", "active"]
     edges = {(e.source_id, e.target_id, e.type, e.weight, e.note) for e in memory.neighbours(back.id).edges}
-    assert edges == {(back.id, other.id, "about", 0.5, "n"), (other.id, back.id, "of", 1.0, None)}
+    assert edges == {(back.id, other.id, "knows", 0.5, "n"), (other.id, back.id, "of", 1.0, None)}
     found = memory.lineage("city")
     assert (back.id, old.id) in {(e.source_id, e.target_id) for e in found.edges if e.label == "RESTORES"}
     line = [(e.source_id, e.target_id) for e in found.edges if e.via == "key"]

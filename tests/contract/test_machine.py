@@ -215,10 +215,10 @@ class Verbs(RuleBasedStateMachine):
         memory = self.memory
         if ids[0] == ids[1]:
             with pytest.raises(InvalidInputError):
-                memory.relate(*ids, "about")
+                memory.relate(*ids, "knows")
             return
-        memory.relate(*ids, "about", weight=weight)
-        self.door.oracle.apply(Relate(**self.door.stamp(), a=ids[0], b=ids[1], type="about", weight=weight))
+        memory.relate(*ids, "knows", weight=weight)
+        self.door.oracle.apply(Relate(**self.door.stamp(), a=ids[0], b=ids[1], type="knows", weight=weight))
 
     @precondition(lambda self: any(isinstance(op, Relate) for op in self.door.oracle.relations.values()))
     @rule(pick=PICK)
@@ -229,8 +229,8 @@ class Verbs(RuleBasedStateMachine):
         if not alive:
             return
         op = alive[pick % len(alive)]
-        self.memory.unrelate(op.a, op.b, "about")
-        self.door.oracle.apply(Unrelate(**self.door.stamp(), a=op.a, b=op.b, type="about"))
+        self.memory.unrelate(op.a, op.b, "knows")
+        self.door.oracle.apply(Unrelate(**self.door.stamp(), a=op.a, b=op.b, type="knows"))
 
     @precondition(lambda self: self.one(0, status="active"))
     @rule(pick=PICK, signal=st.sampled_from((-1.0, 0.5, 1.0)))

@@ -134,17 +134,17 @@ def test_graph_is_a_frozen_copy(memory: Memory) -> None:
     """`graph` holds every memory and edge of the namespace; nobody can change the store through it."""
     old, new = memory.remember("v1", key="k"), memory.remember("v2", key="k")
     other = memory.remember("other")
-    memory.relate(new.id, other.id, "about", weight=0.5)
-    memory.relate(new.id, old.id, "about")
+    memory.relate(new.id, other.id, "knows", weight=0.5)
+    memory.relate(new.id, old.id, "knows")
     graph = memory.graph()
     assert isinstance(graph, nx.MultiDiGraph)
     assert set(graph.nodes) == {old.id, new.id, other.id}
     assert {(a, b, key) for a, b, key in graph.edges(keys=True)} == {
         (new.id, old.id, "SUPERSEDES"),
-        (new.id, old.id, "RELATES_TO:about"),
-        (new.id, other.id, "RELATES_TO:about"),
+        (new.id, old.id, "RELATES_TO:knows"),
+        (new.id, other.id, "RELATES_TO:knows"),
     }
-    assert graph.edges[new.id, other.id, "RELATES_TO:about"]["weight"] == 0.5
+    assert graph.edges[new.id, other.id, "RELATES_TO:knows"]["weight"] == 0.5
     assert graph.nodes[old.id]["status"] == "superseded"
     assert graph.nodes[old.id]["key"] == "k"
     with pytest.raises(nx.NetworkXError):

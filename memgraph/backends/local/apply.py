@@ -10,7 +10,7 @@ import json
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 import memgraph.operations as ops
 from memgraph.backends.local.rows import STATUSES, values_of
@@ -111,8 +111,7 @@ class Applier:
         if row is not None and row[1] is not None:
             return False
         if self.tombs.dead(operation):
-            self._bury(operation.namespace, ns, operation.id, operation.version, "")
-            return True
+            return self._bury(operation.namespace, ns, operation.id, operation.version, "")
         key, past = operation.key, operation.describes_past
         replaced = past
         newest: tuple[int, str, int] | None = None
@@ -156,24 +155,28 @@ class Applier:
         rows = self.connection.execute("select version, cause, old_version from life where seq = ?", (seq,))
         return [(at, cause) for at, cause, old in rows if old is None or old == version]
 
-    def _recompute(self, path: str, seq: int) -> None:
-        """Derive a memory's status again."""
+    def status_of(self, path: str, seq: int) -> int | None:
+        """The status that follows from what happened to a memory and its key; None for a place."""
         row = self.connection.execute(
-            "select ns, version, key, past, status from memory where seq = ? and version is not null", (seq,)
+            "select ns, version, key, past from memory where seq = ? and version is not null", (seq,)
         ).fetchone()
         if row is None:
-            return
-        ns, version, key, past, code = row
+            return None
+        ns, version, key, past = row
         replaced = bool(past)
         if key is not None and not past:
             newer = self.connection.execute(
                 "select 1 from memory where ns = ? and key = ? and past = 0 and version > ? limit 1", (ns, key, version)
             ).fetchone()
             replaced = newer is not None or self.tombs.slot(path, key) > version
-        found = _CODE[lineage.status(self._events(seq, version), key is not None, replaced)]
-        if found != code:
-            self.connection.execute("update memory set status = ? where seq = ?", (found, seq))
-        self._log.append((ns, MEMORY, seq, None))
+        return _CODE[lineage.status(self._events(seq, version), key is not None, replaced)]
+
+    def settle(self, path: str, seq: int) -> None:
+        """Derive a memory's status again and have its readers read it again."""
+        found = self.status_of(path, seq)
+        if found is not None:
+            self.connection.execute("update memory set status = ? where seq = ? and status <> ?", (found, seq, found))
+            self._log.append((self.namespace(path), MEMORY, seq, None))
 
     def _life(self, operation: ops.Retire | ops.Restore, cause: str) -> bool:
         place = self._place(operation.namespace, operation.id)
@@ -184,7 +187,7 @@ class Applier:
             (place[0], operation.version, cause, operation.reason, operation.actor, operation.changeset),
         )
         if done.rowcount > 0:
-            self._recompute(operation.namespace, place[0])
+            self.settle(operation.namespace, place[0])
         return done.rowcount > 0
 
     def _supersede(self, operation: ops.Supersede) -> bool:
@@ -209,14 +212,12 @@ class Applier:
             ),
         )
         if done.rowcount > 0:
-            self._recompute(operation.namespace, old[0])
+            self.settle(operation.namespace, old[0])
             if new is not None:
                 self._log.append((new[1], EDGES, new[0], None))
         return done.rowcount > 0
 
-    def _relate(
-        self, operation: ops.Relate | ops.Unrelate, gone: int, weight: float | None, note: str | None
-    ) -> bool:
+    def _relate(self, operation: ops.Relate | ops.Unrelate, gone: int, weight: float | None, note: str | None) -> bool:
         a = self._place(operation.namespace, operation.a)
         b = self._place(operation.namespace, operation.b)
         if a is None or b is None:
@@ -249,7 +250,9 @@ class Applier:
             ),
         )
         if done.rowcount > 0:
-            rows = execute("select signal, verified from feedback where seq = ? order by version", (place[0],)).fetchall()
+            rows = execute(
+                "select signal, verified from feedback where seq = ? order by version", (place[0],)
+            ).fetchall()
             total = sum(confidence.weight(signal, bool(verified)) for signal, verified in rows)
             execute(
                 "update memory set feedback_count = ?, feedback_sum = ? where seq = ?", (len(rows), total, place[0])
@@ -276,9 +279,9 @@ class Applier:
         ns = self.namespace(path)
         execute = self.connection.execute
         if operation.field == "id":
-            self._bury(path, ns, operation.value, version, operation.receipt)
+            changed = self._bury(path, ns, operation.value, version, operation.receipt)
         else:
-            self.tombs.add(path, operation.field, operation.value, version, operation.receipt)
+            changed = self.tombs.add(path, operation.field, operation.value, version, operation.receipt)
             where, values = f"{operation.field} = ?", [operation.value]
             if operation.field == "namespace":
                 where, values = "true", []
@@ -287,11 +290,30 @@ class Applier:
                 (ns, *values, version),
             ).fetchall()
             for (id,) in rows:
-                self._bury(path, ns, id, version, operation.receipt)
+                changed |= self._bury(path, ns, id, version, operation.receipt)
         for key, newest in operation.heads:
             if self.tombs.add(path, "slot", key, newest, operation.receipt):
+                changed = True
                 self._settle(path, ns, key)
-        return True
+        return changed
+
+    def sweep(self) -> None:
+        """Remove what the tombstones say is dead: needed after new ones were taken in from elsewhere."""
+        rows = self.connection.execute(
+            "select path, ns, id, key, subject, session, actor, source, coalesce(restores_version, version), restores_id, version"
+            " from memory join namespace using(ns)"
+        ).fetchall()
+        keys: set[tuple[str, int, str]] = set()
+        for path, ns, id, key, subject, session, actor, source, stands_for, origin, version in rows:
+            values = {"key": key, "subject": subject, "session": session, "actor": actor, "source": source, "namespace": path}
+            buried = self.tombs.buried(path, id) or (origin is not None and self.tombs.buried(path, origin))
+            if buried or (version is not None and self.tombs.covers(path, values, stands_for)):
+                self._bury(path, ns, id, version or "", "")
+            elif key is not None:
+                keys.add((path, ns, key))
+        for path, ns, key in keys:
+            if self.tombs.slot(path, key):
+                self._settle(path, ns, key)
 
     def _settle(self, path: str, ns: int, key: str) -> None:
         """Derive the status of a key's newest memory again, and let the graph read its edges again."""
@@ -299,19 +321,20 @@ class Applier:
             "select seq from memory where ns = ? and key = ? and past = 0 order by version desc limit 1", (ns, key)
         ).fetchone()
         if row is not None:
-            self._recompute(path, row[0])
+            self.settle(path, row[0])
 
-    def _bury(self, path: str, ns: int, id: str, version: str, receipt: str) -> None:
-        """Bury an id and remove what is there of it, its restored copies too."""
-        self.tombs.add(path, "id", id, version, receipt)
-        row = self.connection.execute(
-            "select seq, version, doc, key, past from memory where ns = ? and id = ?", (ns, id)
-        ).fetchone()
+    def _bury(self, path: str, ns: int, id: str, version: str, receipt: str) -> bool:
+        """Bury an id and remove what is there of it, its restored copies too; True if that changed anything."""
+        execute = self.connection.execute
+        known = self.tombs.buried(path, id)
+        if not known:
+            self.tombs.add(path, "id", id, version, receipt)
+        row = execute("select seq, version, doc, key, past from memory where ns = ? and id = ?", (ns, id)).fetchone()
         if row is not None:
             self._remove(path, ns, id, *row)
-        copies = self.connection.execute("select id from memory where ns = ? and restores_id = ?", (ns, id)).fetchall()
-        for (copy,) in copies:
+        for (copy,) in execute("select id from memory where ns = ? and restores_id = ?", (ns, id)).fetchall():
             self._bury(path, ns, copy, version, receipt)
+        return not known or row is not None
 
     def _remove(
         self, path: str, ns: int, id: str, seq: int, version: str | None, doc: int | None, key: str | None, past: int

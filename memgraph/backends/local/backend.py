@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import functools
 import logging
 import sqlite3
 import threading
@@ -73,7 +74,10 @@ class LocalBackend:
         clock: Callable[[], float] = time.time,
         preload: bool = False,
     ) -> None:
-        self.database = Database(path, durability=durability, lock_timeout=lock_timeout, read_only=read_only)
+        self._open = functools.partial(
+            Database, path, durability=durability, lock_timeout=lock_timeout, read_only=read_only
+        )
+        self.database = self._open()
         self._clock = Clock(wall=clock, max_drift=max_clock_drift)
         self._graph: LiveGraph | None = None
         self._index: SearchIndex | None = None
@@ -110,6 +114,17 @@ class LocalBackend:
                 pass
         except MemgraphError as error:
             _log.debug("the graph could not be loaded ahead: %s", type(error).__name__)
+
+    def reopen(self) -> None:
+        """Open the file anew, after it was replaced."""
+        self.database = self._open()
+        self.database.on_fork(self._after_fork)
+        self._graph = self._index = None
+
+    def graph_differences(self) -> int:
+        """How far the live graph is from what the tables say; 0 is right."""
+        with self._live() as (connection, graph):
+            return graph.differences(connection)
 
     # ---- the structures beside the file
 
@@ -172,7 +187,8 @@ class LocalBackend:
         if applier.tombs.buried(path, id):
             raise PurgedError("this id was purged and is dead for good", hint="Use another id.")
         row = applier.connection.execute(
-            f"select {COLUMNS} from memory where ns = ? and id = ? and version is not null", (applier.namespace(path), id)
+            f"select {COLUMNS} from memory where ns = ? and id = ? and version is not null",
+            (applier.namespace(path), id),
         ).fetchone()
         if row is None:
             return None
@@ -204,8 +220,21 @@ class LocalBackend:
 
     def bury(self, tombstones: Iterable[dict[str, Any]]) -> int:
         """Take in tombstones and secrets."""
-        todo = list(tombstones)
-        return self.database.write(lambda connection: tombs.take_in(connection, todo))
+        todo = builtins.list(tombstones)
+
+        def work(connection: sqlite3.Connection) -> int:
+            changed = tombs.take_in(connection, todo)
+            if changed:
+                applier = apply.Applier(connection)
+                applier.sweep()
+                applier.finish()
+                connection.execute("insert or replace into meta values('scrub', 1)")
+            return changed
+
+        changed = self.database.write(work)
+        self._scrub_pending = self._scrub_pending or changed > 0
+        self._tidy()
+        return changed
 
     def _tidy(self) -> None:
         """After a commit: move documents into the index in short steps, and finish a scrub that had to wait."""
@@ -310,7 +339,9 @@ class LocalBackend:
         return Neighbourhood(
             centre=entries[row[0]],
             entries=tuple(entries[seq] for seq in order),
-            edges=tuple(sorted(edges, key=lambda edge: (edge.version, edge.source_id, edge.target_id, edge.type or ""))),
+            edges=tuple(
+                sorted(edges, key=lambda edge: (edge.version, edge.source_id, edge.target_id, edge.type or ""))
+            ),
         )
 
     def graph(self, scope: Scope, now: datetime) -> nx.MultiDiGraph[Any]:
@@ -321,9 +352,7 @@ class LocalBackend:
             spaces = dict(reads.namespaces(connection, scope))
             seqs = [seq for seq, node in live.graph.nodes(data=True) if node["ns"] in spaces]
             entries = reads.by_seqs(connection, seqs, now)
-            names = {
-                seq: (each.namespace, each.id) if scope.subtree else each.id for seq, each in entries.items()
-            }
+            names = {seq: (each.namespace, each.id) if scope.subtree else each.id for seq, each in entries.items()}
             nodes = [
                 (names[seq], each.model_dump(include={"namespace", "key", "kind", "title", "status", "version"}))
                 for seq, each in entries.items()
@@ -452,7 +481,8 @@ class LocalBackend:
                 by_status[Status.EXPIRED if code == 0 and expired else Status(STATUSES[code])] += number
             one = lambda query, *values: connection.execute(query, values).fetchone()[0]  # noqa: E731
             by_kind = connection.execute(
-                "select kind, count(*) from memory where ns = ? and version is not null group by kind order by kind", (ns,)
+                "select kind, count(*) from memory where ns = ? and version is not null group by kind order by kind",
+                (ns,),
             ).fetchall()
             return Stats(
                 namespace=namespace,

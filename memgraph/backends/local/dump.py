@@ -53,7 +53,13 @@ def _life(connection: sqlite3.Connection, spaces: dict[int, str], inside: str) -
         (inside,),
     )
     for ns, id, version, cause, new_version, old_version, reason, actor, changeset, new_id in rows:
-        common = {"op_id": version, "version": version, "namespace": spaces[ns], "changeset": changeset, "reason": reason}
+        common = {
+            "op_id": version,
+            "version": version,
+            "namespace": spaces[ns],
+            "changeset": changeset,
+            "reason": reason,
+        }
         if cause == "restored":
             yield ops.Restore(**common, id=id, actor=actor)
         elif cause == "superseded":

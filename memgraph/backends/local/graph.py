@@ -104,13 +104,7 @@ class LiveGraph:
     def among(self, nodes: Iterable[int]) -> list[tuple[int, int, str]]:
         """The edges whose two ends are among these nodes."""
         inside = set(nodes)
-        return [
-            (a, b, key)
-            for a in inside
-            for b, keys in self.graph._succ[a].items()
-            if b in inside
-            for key in keys
-        ]
+        return [(a, b, key) for a in inside for b, keys in self.graph._succ[a].items() if b in inside for key in keys]
 
     # ---- reading the tables
 
@@ -125,7 +119,12 @@ class LiveGraph:
                 nodes[seq] = self._node(ns, status)
                 succ[seq] = {}
                 pred[seq] = {}
-            for query, key in ((_LINES, "SUPERSEDES"), (_EXPLICIT, "SUPERSEDES"), (_RESTORES, "RESTORES"), (_RELATIONS, "")):
+            for query, key in (
+                (_LINES, "SUPERSEDES"),
+                (_EXPLICIT, "SUPERSEDES"),
+                (_RESTORES, "RESTORES"),
+                (_RELATIONS, ""),
+            ):
                 for a, b, *type in connection.execute(query):
                     if a in nodes and b in nodes:
                         name = key or f"RELATES_TO:{type[0]}"

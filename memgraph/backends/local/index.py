@@ -6,17 +6,22 @@ import json
 import sqlite3
 from collections.abc import Callable, Iterable
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from memgraph.checks import from_micros
 from memgraph.clock import recorded_at
 from memgraph.rules.text import TEXT_VERSION, terms
-from memgraph.storage import textindex
+
+if TYPE_CHECKING:
+    from memgraph.storage import textindex  # numpy comes with it: loaded by what needs it, not by opening a store
 
 __all__ = ["forget", "is_stale", "loader", "rebuild", "seal"]
 
 
 def loader(connection: sqlite3.Connection) -> Callable[[int], textindex.Document | None]:
     """A function that gives the document of a memory's number."""
+
+    from memgraph.storage import textindex
 
     def load(seq: int) -> textindex.Document | None:
         row = connection.execute(
@@ -41,11 +46,15 @@ def loader(connection: sqlite3.Connection) -> Callable[[int], textindex.Document
 
 def seal(connection: sqlite3.Connection) -> int:
     """Move some waiting documents into the index, a few milliseconds' worth; 0 when none is due."""
+    from memgraph.storage import textindex
+
     return textindex.seal_step(connection, loader(connection))
 
 
 def forget(connection: sqlite3.Connection, ns: int, docs: Iterable[int]) -> None:
     """Take purged documents out of the index."""
+    from memgraph.storage import textindex
+
     textindex.remove(connection, ns, docs)
 
 
@@ -57,6 +66,8 @@ def is_stale(connection: sqlite3.Connection) -> bool:
 
 def rebuild(connection: sqlite3.Connection) -> int:
     """Make the whole index anew from the records; returns how many documents it holds."""
+    from memgraph.storage import textindex
+
     done = textindex.rebuild(connection, loader(connection))
     connection.execute("insert or replace into meta values('text', ?)", (TEXT_VERSION,))
     return done

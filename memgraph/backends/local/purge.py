@@ -19,7 +19,7 @@ from memgraph.clock import Clock, new_id
 from memgraph.errors import ConflictError
 from memgraph.models import Entry, PurgePlan, Selector
 from memgraph.operations import Purge
-from memgraph.rules.selection import selector_matches, value_purges
+from memgraph.rules.selection import selector_test, value_purges
 
 __all__ = ["digest_of", "plan", "purge", "select"]
 
@@ -29,6 +29,7 @@ def select(
 ) -> Iterator[Entry]:
     """Every memory that a selector matches, each once. `graph`, caught up, is needed for `lineage` only."""
     seen: set[int] = set()
+    wanted = selector_test(selector, now)
     for ns, path in reads.namespaces(connection, scope):
         where, values = selector_clause(selector, now)
         rows = connection.execute(
@@ -37,7 +38,7 @@ def select(
         widened: set[int] = set()
         for row in rows:
             found = entry(row, path, now)
-            if selector_matches(found, selector, now):
+            if wanted(found):
                 seen.add(row[0])
                 yield found
                 if selector.lineage and graph is not None:
@@ -106,7 +107,9 @@ def purge(
     Returns the receipt's id, the purge's version, what was removed, and how many tombstones there are more.
     """
     if fresh.digest != planned.digest:
-        raise ConflictError("the set to purge has changed since the plan was made", hint="Make a new plan and look at it.")
+        raise ConflictError(
+            "the set to purge has changed since the plan was made", hint="Make a new plan and look at it."
+        )
     before = connection.execute("select count(*) from tombstone").fetchone()[0]
     applier = Applier(connection)
     receipt, version = new_id(), clock.tick()

@@ -12,7 +12,9 @@ from memgraph.backends.local.rows import COLUMNS, STATUSES, entry
 from memgraph.backends.local.tombs import Tombs
 from memgraph.backends.local.where import clause
 from memgraph.checks import from_micros
-from memgraph.clock import recorded_at, version_floor
+from memgraph import checks
+from memgraph.clock import parse_version, recorded_at, version_floor
+from memgraph.errors import InvalidInputError
 from memgraph.models import Change, ChangeSet, Edge, Entry, Event, Filters, Page, Status
 from memgraph.rules import lineage as laws
 from memgraph.rules.selection import conditions_match
@@ -122,7 +124,7 @@ def _rows(
         where = f"memory.ns in (select value from json_each(?)) and {where}"
         values = [str([ns for ns, _ in spaces]), *values]
     if after is not None:
-        version, path, id = (after.split("~", 2) + ["", ""])[:3]
+        version, path, id = cursor(after)
         where += " and (memory.version, namespace.path, memory.id) < (?, ?, ?) and memory.version <= ?"
         values += [version, path, id, version]
     yield from connection.execute(
@@ -132,21 +134,34 @@ def _rows(
     )
 
 
+def cursor(after: str) -> tuple[str, str, str]:
+    """The place that a page ended at, from its `next`."""
+    version, _, rest = after.partition("~")
+    path, _, id = rest.partition("~")
+    try:
+        parse_version(version)
+        checks.name(id, "after")
+        checks.namespace(path)
+    except InvalidInputError:
+        raise InvalidInputError("is not the `next` of a page", field="after") from None
+    return version, path, id
+
+
 def page(
     connection: sqlite3.Connection, scope: Scope, filters: Filters, now: datetime, limit: int, after: str | None
 ) -> Page[Entry]:
     """A page of matching memories, newest version first."""
     items: list[Entry] = []
-    cursor = None
+    following = None
     for ns, path, *row in _rows(connection, scope, filters, now, after):
         found = _entry(connection, ns, path, row, now)
         if filters.where and not conditions_match(found.metadata, filters.where):
             continue
         if len(items) == limit:
-            cursor = f"{items[-1].version}~{items[-1].namespace}~{items[-1].id}" if items else None
+            following = f"{items[-1].version}~{items[-1].namespace}~{items[-1].id}" if items else None
             break
         items.append(found)
-    return Page(tuple(items), cursor)
+    return Page(tuple(items), following)
 
 
 def count(connection: sqlite3.Connection, scope: Scope, filters: Filters, now: datetime) -> int:

@@ -51,11 +51,16 @@ class Tombs:
         if self.buried(namespace, operation.id) or (origin is not None and self.buried(namespace, origin.id)):
             return True
         stands_for = origin.version if origin is not None else operation.version
-        for field in PURGE_FIELDS:
-            value = getattr(operation, field)
-            if value and any(version >= stands_for for version in self._versions(namespace, field, value)):
-                return True
-        return False
+        return self.covers(namespace, {field: getattr(operation, field) for field in PURGE_FIELDS}, stands_for)
+
+    def covers(self, namespace: str, values: dict[str, str | None], version: str) -> bool:
+        """Whether one of these values was purged at a version or later."""
+        return any(
+            at >= version
+            for field, value in values.items()
+            if value and self._secrets
+            for at in self._versions(namespace, field, value)
+        )
 
     def add(self, namespace: str, field: str, value: str, version: str, receipt: str) -> bool:
         """Bury a value up to a version; True if that is news."""

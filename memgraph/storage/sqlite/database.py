@@ -160,7 +160,7 @@ class Database:
             if size < expected and not self.unclean:
                 self._injure(f"the file is cut: {size} of {expected} bytes are there")
                 self._mode = "ro"
-        if not self.read_only and not (os.access(path, os.W_OK) or not size) or not os.access(path.parent, os.W_OK):
+        if (not self.read_only and not (os.access(path, os.W_OK) or not size)) or not os.access(path.parent, os.W_OK):
             self.read_only, self._mode = True, "ro"
 
     def _injure(self, damage: str) -> None:
@@ -169,7 +169,9 @@ class Database:
 
     def _connect(self) -> sqlite3.Connection:
         if self.path is None:
-            connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False, cached_statements=512)
+            connection = sqlite3.connect(
+                ":memory:", isolation_level=None, check_same_thread=False, cached_statements=512
+            )
         else:
             mode = "ro" if self.read_only else self._mode
             uri = f"file:{quote(str(self.path.absolute()))}?mode={mode}"
@@ -396,7 +398,7 @@ class Database:
 
 def _after_fork() -> None:
     for database in list(_DATABASES):
-        database._after_fork()  # noqa: SLF001 - this module's own
+        database._after_fork()
 
 
 if hasattr(os, "register_at_fork"):

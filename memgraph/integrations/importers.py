@@ -1,0 +1,195 @@
+"""Transcripts of other programs become memories: one turn, one memory."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from codecs import BOM_UTF8
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime, tzinfo
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from memgraph import checks
+from memgraph.errors import InvalidInputError
+from memgraph.models import Trust
+
+if TYPE_CHECKING:
+    from memgraph.memory import Memory
+
+__all__ = ["FIELDS", "import_chat"]
+
+_BATCH: Final = 1000
+_TIMES: Final = ("valid_from", "valid_to", "expires_at")
+_NAMES: Final = ("id", "key", "kind", "subject", "source", "actor", "session", "namespace")
+_LABELS: Final = ("title", "reason")
+FIELDS: Final = ("content", *_NAMES, *_LABELS, *_TIMES, "tags", "aliases", "metadata", "trust", "pinned", "confidence")
+_TURN: Final = uuid.UUID("8a0f3c52-5f0b-5a3e-9d0c-6b1f5b7c2e11")  # the root of the ids made here; never to change
+
+
+def import_chat(
+    memory: Memory,
+    path: str | Path,
+    mapping: Mapping[str, str],
+    timezone: str = "UTC",
+    progress: Callable[[int], object] | None = None,
+) -> int:
+    """Remember the turns of a transcript, in order; a second import changes nothing. Returns how many turns it holds.
+
+    path: a file of JSON lines, or one JSON array, of objects. mapping: names of `FIELDS` to the names that the file has
+    for them; `content` is needed. A field that is missing, null or empty counts as not given. `namespace` is one more
+    segment below the memory's own. Numbers may stand for names; a time is ISO 8601, or Unix seconds.
+    timezone: the IANA name of the zone of times that have none. progress: called with the number of turns done.
+
+    Without a mapped `id`, the id is made of the turn's place in the file and its values. The whole file is checked
+    before anything is written. Raises InvalidInputError naming the line (in an array, the element), counted from 1; then
+    nothing was written. What `remember_many` refuses for what is stored already (ConflictError, PurgedError) stops at
+    its batch of 1,000; earlier ones stay, and the import can simply be repeated.
+    """
+    fields = _fields(mapping)
+    zone = _zone(timezone)
+    source = Path(path)
+    seen: dict[tuple[str | None, str], tuple[str, str | None]] = {}
+    for number, row in _rows(source):
+        namespace, turn = _turn(number, row, fields, zone)
+        named = namespace, turn["id"]
+        if seen.setdefault(named, says := (turn["content"], turn.get("key"))) != says:
+            raise InvalidInputError(f"line {number}: an earlier turn with other content has this id", field="path")
+    done = 0
+    waiting: dict[str | None, list[dict[str, Any]]] = {}
+    for number, row in _rows(source):
+        namespace, turn = _turn(number, row, fields, zone)
+        batch = waiting.setdefault(namespace, [])
+        batch.append(turn)
+        if len(batch) == _BATCH:
+            done += _remember(memory, namespace, waiting.pop(namespace), progress, done)
+    for namespace, batch in waiting.items():
+        done += _remember(memory, namespace, batch, progress, done)
+    return done
+
+
+def _remember(
+    memory: Memory,
+    namespace: str | None,
+    batch: list[dict[str, Any]],
+    progress: Callable[[int], object] | None,
+    done: int,
+) -> int:
+    place = memory if namespace is None else memory.namespace(namespace)
+    place.remember_many(batch)
+    if progress is not None:
+        progress(done + len(batch))
+    return len(batch)
+
+
+def _fields(mapping: Mapping[str, str]) -> dict[str, str]:
+    for name, theirs in mapping.items():
+        if name not in FIELDS:
+            raise InvalidInputError(f"{name!r} is no field", field="map", hint=f"Choose from: {', '.join(FIELDS)}.")
+        if not isinstance(theirs, str) or not theirs:
+            raise InvalidInputError(f"{name!r} has no name in the file", field="map")
+    if "content" not in mapping:
+        raise InvalidInputError("does not say which field is the content", field="map", hint="Add content=FIELD.")
+    return dict(mapping)
+
+
+def _zone(name: str) -> tzinfo:
+    if name == "UTC":  # known without a time zone database
+        return UTC
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise InvalidInputError(
+            "no such time zone on this machine",
+            field="timezone",
+            hint="Give an IANA name such as Europe/Berlin, or UTC.",
+        ) from None
+
+
+def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects of a file with their numbers; blank lines are skipped but counted."""
+    try:
+        with path.open("rb") as file:
+            start = len(BOM_UTF8) if file.read(len(BOM_UTF8)) == BOM_UTF8 else 0
+            file.seek(start)
+            first = next((line for line in file if line.strip()), b"")
+            file.seek(start)
+            if first.lstrip().startswith(b"["):
+                rows = _json(file.read(), 1)
+                yield from ((number, _object(row, number)) for number, row in enumerate(rows, 1))
+                return
+            for number, line in enumerate(file, 1):
+                if line.strip():
+                    yield number, _object(_json(line, number), number)
+    except OSError as error:
+        raise InvalidInputError(f"{path}: {error.strerror or type(error).__name__}", field="path") from error
+
+
+def _json(text: bytes, number: int) -> Any:
+    try:
+        return json.loads(text.decode())
+    except (ValueError, RecursionError):
+        raise InvalidInputError(f"line {number}: is not valid JSON in UTF-8", field="path") from None
+
+
+def _object(row: Any, number: int) -> dict[str, Any]:
+    if not isinstance(row, dict):
+        raise InvalidInputError(f"line {number}: is not a JSON object", field="path")
+    return row
+
+
+def _turn(number: int, row: dict[str, Any], fields: dict[str, str], zone: tzinfo) -> tuple[str | None, dict[str, Any]]:
+    """The namespace segment of a row, and the arguments of `remember` that it stands for."""
+    turn: dict[str, Any] = {}
+    name = ""
+    try:
+        for name, theirs in fields.items():
+            value = row.get(theirs)
+            if name == "content":
+                turn[name] = checks.content(value)
+            elif value is not None and value not in ("", [], {}):
+                turn[name] = _value(name, value, zone)
+        name = "valid_to"
+        if "valid_from" in turn and "valid_to" in turn and turn["valid_to"] <= turn["valid_from"]:
+            raise InvalidInputError("must be after valid_from")
+    except InvalidInputError as error:
+        where = f"line {number}, field {fields.get(name, name)!r}"
+        raise InvalidInputError(f"{where}: {error}", field="path", hint=error.hint) from None
+    namespace = turn.pop("namespace", None)
+    if "id" not in turn:
+        facts = [namespace, number, *sorted((field, str(value)) for field, value in turn.items())]
+        turn["id"] = str(uuid.uuid5(_TURN, json.dumps(facts)))
+    return namespace, turn
+
+
+def _value(name: str, value: Any, zone: tzinfo) -> Any:
+    if name in _TIMES:
+        return _time(value, name, zone)
+    if name in _NAMES:
+        text = str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+        return checks.namespace((text,)) if name == "namespace" else checks.name(text, name)
+    if name in _LABELS:
+        return checks.label(value, name)
+    if name in ("tags", "aliases"):
+        return checks.names([value] if isinstance(value, str) else value, name)
+    if name == "metadata":
+        return checks.metadata(value)
+    if name == "confidence":
+        return checks.fraction(value, name)
+    if name == "pinned" and not isinstance(value, bool):
+        raise InvalidInputError("must be true or false", field=name)
+    if name == "trust" and value not in list(Trust):
+        raise InvalidInputError(f"must be one of {', '.join(Trust)}", field=name)
+    return value
+
+
+def _time(value: Any, name: str, zone: tzinfo) -> datetime:
+    try:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return datetime.fromtimestamp(value, UTC)
+        found = datetime.fromisoformat(value)
+        aware = found.replace(tzinfo=zone) if found.tzinfo is None else found
+        return checks.instant(aware.astimezone(UTC), name)
+    except (ValueError, TypeError, OverflowError, OSError):
+        raise InvalidInputError("is no time in ISO 8601 or Unix seconds", field=name) from None

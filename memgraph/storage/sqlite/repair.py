@@ -1,0 +1,126 @@
+"""Looking for damage in a file, and saving what can still be read into a new one."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from pathlib import Path
+
+from memgraph.storage.sqlite.schema import APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION
+
+__all__ = ["damage", "salvage"]
+
+_STEP = 256  # rows read at once; where that fails, one by one
+
+
+def damage(connection: sqlite3.Connection) -> list[str]:
+    """What SQLite finds wrong with a file's structure; empty when it is sound."""
+    try:
+        rows = connection.execute("pragma quick_check(20)").fetchall()
+    except sqlite3.DatabaseError as error:
+        return [str(error)]
+    return [text for (text,) in rows if text != "ok"]
+
+
+def salvage(path: Path, tables: dict[str, tuple[str, ...]]) -> dict[str, tuple[int, int]]:
+    """Copy all rows that can be read into a new file and put it in the place of the damaged one, which is kept beside it.
+
+    tables: what to copy, each with the columns that name a row. The store must be closed everywhere.
+    Returns, for each table, how many rows were saved and how many of its key ranges could not be read.
+    """
+    stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
+    fresh = path.with_name(f"{path.name}.repair-{stamp}")
+    old = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
+    new = sqlite3.connect(fresh, isolation_level=None)
+    try:
+        new.execute("pragma secure_delete = on")
+        new.execute("begin")
+        for script in MIGRATIONS:
+            for statement in script.split(";"):
+                if statement.strip():
+                    new.execute(statement)
+        saved = {table: _copy(old, new, table, keys) for table, keys in tables.items()}
+        new.execute(f"pragma application_id = {APPLICATION_ID}")
+        new.execute(f"pragma user_version = {SCHEMA_VERSION}")
+        new.execute("commit")
+        new.execute("pragma journal_mode = wal")
+    finally:
+        old.close()
+        new.close()
+    for suffix in ("", "-wal", "-shm"):
+        part = Path(f"{path}{suffix}")
+        if part.exists():
+            os.replace(part, f"{path}.damaged-{stamp}{suffix}")
+    os.replace(fresh, path)
+    return saved
+
+
+def _copy(old: sqlite3.Connection, new: sqlite3.Connection, table: str, keys: tuple[str, ...]) -> tuple[int, int]:
+    """Copy a table in the order of its key from the front, then from the back, so that one bad page costs only itself."""
+    columns = [row[1] for row in new.execute(f"pragma table_info({table})")]
+    names, marks = ", ".join(columns), ",".join("?" * len(columns))
+    place = [columns.index(key) for key in keys]
+    saved = lost = 0
+    for direction, comparison in (("", ">"), (" desc", "<")):
+        last: list[object] | None = None
+        order = ", ".join(f"{key}{direction}" for key in keys)
+        try:
+            while True:
+                where = "" if last is None else f" where ({', '.join(keys)}) {comparison} ({','.join('?' * len(keys))})"
+                rows = old.execute(
+                    f"select {names} from {table}{where} order by {order} limit {_STEP}", last or ()
+                ).fetchall()
+                if not rows:
+                    return saved, lost
+                saved += new.executemany(f"insert or ignore into {table}({names}) values({marks})", rows).rowcount
+                last = [rows[-1][at] for at in place]
+        except sqlite3.DatabaseError:
+            lost += 1
+            saved += _one_by_one(old, new, table, keys, last, direction, comparison)
+    return saved, lost
+
+
+def _one_by_one(
+    old: sqlite3.Connection,
+    new: sqlite3.Connection,
+    table: str,
+    keys: tuple[str, ...],
+    last: list[object] | None,
+    direction: str,
+    comparison: str,
+) -> int:
+    """The rows up to the first that cannot be read; for tables named by a row number, those behind it too."""
+    saved = 0
+    where = "" if last is None else f" where ({', '.join(keys)}) {comparison} ({','.join('?' * len(keys))})"
+    order = ", ".join(f"{key}{direction}" for key in keys)
+    columns = [row[1] for row in new.execute(f"pragma table_info({table})")]
+    names, marks = ", ".join(columns), ",".join("?" * len(columns))
+    try:
+        for row in old.execute(f"select {names} from {table}{where} order by {order}", last or ()):
+            saved += new.execute(f"insert or ignore into {table}({names}) values({marks})", row).rowcount
+    except sqlite3.DatabaseError:
+        pass  # the rest is read from the other end, or range by range
+    if keys == ("seq",):
+        saved += _ranges(old, new, table, names, marks)
+    return saved
+
+
+def _ranges(old: sqlite3.Connection, new: sqlite3.Connection, table: str, names: str, marks: str) -> int:
+    """Rows by number, skipping what cannot be read."""
+    saved = 0
+    try:
+        top = old.execute(f"select max(seq) from {table}").fetchone()[0] or 0
+    except sqlite3.DatabaseError:
+        top = 0
+    top = max(top, new.execute(f"select coalesce(max(seq), 0) from {table}").fetchone()[0])
+    for low in range(0, top + 1, 16):
+        for first, end in ((low, low + 16), *((each, each + 1) for each in range(low, low + 16))):
+            try:
+                rows = old.execute(f"select {names} from {table} where seq >= ? and seq < ?", (first, end)).fetchall()
+            except sqlite3.DatabaseError:
+                continue
+            saved += new.executemany(f"insert or ignore into {table}({names}) values({marks})", rows).rowcount
+            if end - first > 1:
+                break
+    return saved

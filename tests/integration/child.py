@@ -1,0 +1,196 @@
+"""What child processes of the integration tests run: `python -m tests.integration.child VERB ARGUMENTS…`."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import resource
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from memgraph import Memory
+from memgraph.errors import MemgraphError, StoreFullError
+from memgraph.models import Filters, Selector
+
+ROOT = Path(__file__).parents[2]
+ANY = Filters(status="any")
+
+
+def start(*arguments: object, **options: Any) -> subprocess.Popen[str]:
+    """Start a child."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.integration.child", *map(str, arguments)], cwd=ROOT, text=True, **options
+    )
+
+
+def ask(process: subprocess.Popen[str], verb: str, *arguments: Any) -> Any:
+    """Have a `serve` child call a verb, and wait for its answer."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(json.dumps([verb, *arguments]) + "\n")
+    process.stdin.flush()
+    return json.loads(process.stdout.readline())
+
+
+def say(*words: object) -> None:
+    """One line, out of this process before the next statement."""
+    os.write(1, (" ".join(map(str, words)) + "\n").encode())
+
+
+def write(path: str, name: str, seed: str) -> None:
+    """Write for ever, saying each verb before and after it."""
+    dice = random.Random(int(seed))
+    memory = Memory.open(path, lock_timeout=60)
+    own: list[str] = []
+    n = 0
+    while True:
+        n += 1
+        id = f"{name}-{n}"
+        verb = dice.choice(("remember",) * 5 + ("batch", "forget", "restore", "relate", "purge"))
+        if verb == "remember" or not own:
+            say("doing", "remember", id)
+            memory.remember(f"note {n} of {name}", id=id, key=dice.choice((None, f"k{dice.randrange(8)}")))
+            own.append(id)
+            say("done", "remember", id)
+        elif verb == "batch":
+            say("doing", "batch", id)
+            memory.remember_many([{"content": f"part {part}", "id": f"{id}.{part}", "tags": [id]} for part in range(5)])
+            say("done", "batch", id)
+        elif verb == "relate":
+            memory.relate(dice.choice(own), memory.remember("other end", id=id).id)
+        elif verb == "purge":
+            gone = own.pop(dice.randrange(len(own)))
+            say("doing", "purge", gone)
+            memory.purge(Selector(ids=[gone]))
+            say("done", "purge", gone)
+        else:
+            target = dice.choice(own)
+            if verb == "forget":
+                memory.forget(target)
+            else:
+                memory.restore(target)
+
+
+def serve(path: str, namespace: str) -> None:
+    """Answer calls from standard input, one JSON line each, until it ends."""
+    memory = Memory.open(path, namespace=namespace)
+    verbs: dict[str, Callable[..., Any]] = {
+        "remember": lambda content, **values: memory.remember(content, **values).id,
+        "current": lambda key: (entry := memory.current(key)) and entry.content,
+        "count": lambda: memory.count(ANY),
+        "search": lambda query: [hit.entry.id for hit in memory.search(query)],
+        "lineage": lambda name: [[edge.source_id, edge.target_id] for edge in memory.lineage(name).edges],
+        "neighbours": lambda id: [entry.id for entry in memory.neighbours(id).entries],
+        "relate": lambda a, b: memory.relate(a, b).type,
+        "forget": lambda id: memory.forget(id).status,
+        "purge": lambda id: memory.purge(Selector(ids=[id])).removed["memories"],
+        "nodes": lambda: memory.graph().number_of_nodes(),
+    }
+    say(json.dumps("ready"))
+    for line in sys.stdin:
+        verb, *arguments = json.loads(line)
+        values = arguments.pop() if arguments and isinstance(arguments[-1], dict) else {}
+        try:
+            say(json.dumps(verbs[verb](*arguments, **values)))
+        except MemgraphError as error:
+            say(json.dumps({"error": type(error).__name__}))
+
+
+def fill(path: str, namespace: str, name: str, count: str) -> None:
+    """Write `count` values to five keys that all children share."""
+    memory = Memory.open(path, namespace=namespace, lock_timeout=60)
+    for n in range(int(count)):
+        memory.remember(f"{name} {n}", id=f"{name}-{n}", key=f"k{n % 5}")
+    memory.close()
+
+
+def hold(path: str) -> None:
+    """Hold the write lock until standard input ends."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("begin immediate")
+    say("holding")
+    sys.stdin.read()
+    connection.execute("rollback")
+
+
+def read(path: str) -> None:
+    """Keep a snapshot open until standard input ends."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("begin")
+    connection.execute("select count(*) from memory").fetchone()
+    say("reading")
+    sys.stdin.read()
+    connection.execute("rollback")
+    connection.close()
+
+
+def leave(path: str, count: str) -> None:
+    """Write some values, say so, and die without closing anything."""
+    memory = Memory.open(path)
+    for n in range(int(count)):
+        memory.remember(f"value {n}", id=f"i{n}", key="k")
+    say("written")
+    os.kill(os.getpid(), 9)
+
+
+def full(path: str) -> None:
+    """Meet a limit on the size of files: write until it refuses, look, raise the limit, write again."""
+    memory = Memory.open(path)
+    memory.remember("before the limit", id="i0", key="k")
+    room = Path(path).stat().st_size + 400_000
+    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, hard))
+    written = ["i0"]
+    refused = 0
+    for n in range(1, 400):
+        try:
+            memory.remember(f"value {n} " + "x" * 20_000, id=f"i{n}", key="k")
+            written.append(f"i{n}")
+        except StoreFullError:
+            refused += 1
+            if refused == 3:
+                break
+    after = {
+        "refused": refused,
+        "current": memory.current("k").id,
+        "count": memory.count(ANY),
+        "history": [entry.id for entry in memory.history("k")],
+        "found": len(memory.search("before the limit", include_inactive=True)),
+    }
+    resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+    written.append(memory.remember("after the limit", id="last", key="k").id)
+    say(json.dumps({"written": written, **after}))
+    memory.close()
+
+
+def look(path: str) -> None:
+    """Open a store where nothing can be written: read, export, and try to write."""
+    memory = Memory.open(path)
+    answer: dict[str, Any] = {
+        "current": memory.current("k").content,
+        "found": [hit.entry.content for hit in memory.search("value")],
+        "history": len(memory.history("k")),
+        "neighbours": len(memory.neighbours(memory.current("k").id).entries),
+        "read_only": memory.status().read_only,
+        "check": memory.check().ok,
+    }
+    for verb in ("remember", "forget", "purge"):
+        try:
+            {
+                "remember": memory.remember,
+                "forget": memory.forget,
+                "purge": lambda id: memory.purge(Selector(ids=[id])),
+            }[verb](memory.current("k").id)
+            answer[verb] = "written"
+        except MemgraphError as error:
+            answer[verb] = type(error).__name__
+    say(json.dumps(answer))
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](*sys.argv[2:])
