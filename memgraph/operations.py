@@ -7,14 +7,14 @@ Applying one twice changes nothing, and any order of arrival gives the same grap
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from memgraph import checks
 from memgraph.clock import millis, parse_version
 from memgraph.errors import InvalidInputError
-from memgraph.models import Trust
+from memgraph.models import Trust, trusted
 
 __all__ = [
     "FORMAT",
@@ -51,6 +51,10 @@ class Operation(BaseModel):
     namespace: str
     version: str = ""
     changeset: str | None = None
+
+    def stamped(self, version: str) -> Self:
+        """The same operation with the version that the store has given it."""
+        return trusted(type(self), {**self.__dict__, "version": version})
 
 
 class Origin(BaseModel):

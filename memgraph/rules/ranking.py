@@ -334,8 +334,8 @@ def _priors(columns: Columns, asked: Asked, docs: NDArray[np.intp]) -> NDArray[n
     """What does not depend on the words."""
     n = max(len(columns.flags), 1)
     flags = columns.flags[docs]
-    total: NDArray[np.float64] = (docs if columns.ranks is None else columns.ranks[docs]) * (RECENCY / n)
-    total += STATEMENT * (flags & ASKS == 0)
+    total = np.where(flags & ASKS, 0.0, STATEMENT)
+    total += (docs if columns.ranks is None else columns.ranks[docs]) * (RECENCY / n)
     if asked.name is not None:
         mine = columns.actors[docs] == asked.name
         total += ACTOR * (mine | (columns.subjects[docs] == asked.name))

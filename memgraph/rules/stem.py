@@ -1,7 +1,7 @@
 """English stems: the Snowball English stemmer (Porter 2) as of Snowball 3.1, written for Python.
 
-Source: https://snowballstem.org/algorithms/english/stemmer.html. It is our own so that every machine makes the same terms whatever
-is installed there, and because it is ten times faster than the generated one.
+Source: https://snowballstem.org/algorithms/english/stemmer.html. It is our own so that every machine makes the same terms,
+whatever is installed there, and because it is several times faster than the generated one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _WHOLE: Final = {
     "skis": "ski",
     "ugly": "ugli",
 }
-_CONSONANT_Y: Final = re.compile(r"(?:^|(?<=[aeiouy]))y")
+_CONSONANT_Y: Final = re.compile(r"(^|[aeiouy])y")
 _REGION: Final = re.compile(r"[^aeiouy]*[aeiouy]+[^aeiouy]")
 _FIRST_REGION: Final = re.compile(
     r"arsen|commun|emerg|gener|inter|later|organ|past|univers|[^aeiouy]*[aeiouy]+[^aeiouy]"
@@ -153,7 +153,7 @@ def stem(word: str) -> str:
     word = word.removeprefix("'")
     marked = "y" in word
     if marked:
-        word = _CONSONANT_Y.sub("Y", word)
+        word = _CONSONANT_Y.sub(r"\1Y", word)
     r1 = r2 = len(word)
     region = _FIRST_REGION.match(word)
     if region:
@@ -168,5 +168,6 @@ def stem(word: str) -> str:
     word = _step_1b(_step_1a(word), r1)
     if word[-1] in "yY" and len(word) > 2 and word[-2] not in "aeiouy":
         word = word[:-1] + "i"
-    word = _steps_2_to_5(word, r1, r2)
+    if r1 < len(word):
+        word = _steps_2_to_5(word, r1, r2)
     return word.replace("Y", "y") if marked else word

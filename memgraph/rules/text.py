@@ -18,13 +18,14 @@ from __future__ import annotations
 
 import functools
 import re
-import threading
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
+
+from memgraph.rules.stem import stem
 
 __all__ = [
     "ASKS",
@@ -50,129 +51,26 @@ FIRST_PERSON: Final = 1
 HAS_TIME: Final = 2
 ASKS: Final = 4
 
-MONTHS: Final = tuple(
-    "january february march april may june july august september october november december".split()  # noqa: SIM905
-)
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+MONTHS: Final = _words("january february march april may june july august september october november december")
 STOP: Final = frozenset(
-    [
-        "a",
-        "an",
-        "and",
-        "are",
-        "as",
-        "at",
-        "be",
-        "been",
-        "being",
-        "but",
-        "by",
-        "can",
-        "could",
-        "did",
-        "do",
-        "does",
-        "doing",
-        "for",
-        "from",
-        "had",
-        "has",
-        "have",
-        "having",
-        "he",
-        "her",
-        "hers",
-        "him",
-        "his",
-        "how",
-        "i",
-        "if",
-        "in",
-        "into",
-        "is",
-        "it",
-        "its",
-        "itself",
-        "me",
-        "my",
-        "of",
-        "on",
-        "or",
-        "our",
-        "ours",
-        "she",
-        "should",
-        "so",
-        "some",
-        "such",
-        "than",
-        "that",
-        "the",
-        "their",
-        "theirs",
-        "them",
-        "then",
-        "there",
-        "these",
-        "they",
-        "this",
-        "those",
-        "to",
-        "too",
-        "very",
-        "was",
-        "we",
-        "were",
-        "what",
-        "when",
-        "where",
-        "which",
-        "while",
-        "who",
-        "whom",
-        "why",
-        "will",
-        "with",
-        "would",
-        "you",
-        "your",
-        "yours",
-        "am",
-        "not",
-        "no",
-        "just",
-        "about",
-    ]
+    _words(
+        "a an and are as at be been being but by can could did do does doing for from had has have having he her hers him "
+        "his how i if in into is it its itself me my of on or our ours she should so some such than that the their theirs "
+        "them then there these they this those to too very was we were what when where which while who whom why will with "
+        "would you your yours am not no just about"
+    )
 )
-_FIRST: Final = frozenset(
-    "i my me we our us i'm i've i'll i'd we're we've we'll we'd".split()  # noqa: SIM905
-)
+_FIRST: Final = frozenset(_words("i my me we our us i'm i've i'll i'd we're we've we'll we'd"))
 _TIMES: Final = frozenset(
-    [
-        "yesterday",
-        "today",
-        "tonight",
-        "tomorrow",
-        "ago",
-        "last",
-        "next",
-        "week",
-        "weekend",
-        "weekends",
-        "month",
-        "months",
-        "year",
-        "years",
-        "monday",
-        "tuesday",
-        "wednesday",
-        "thursday",
-        "friday",
-        "saturday",
-        "sunday",
-        "recently",
-        "since",
-        "just",
-    ]
+    _words(
+        "yesterday today tonight tomorrow ago last next week weekend weekends month months year years monday tuesday "
+        "wednesday thursday friday saturday sunday recently since just"
+    )
 ).union(MONTHS)
 _SPECIAL: Final = frozenset((*_FIRST, *_TIMES, *(f"{word}'s" for word in _TIMES), *map(str, range(1000, 3000))))
 _CONTRACTED: Final = frozenset(("s", "t", "m", "re", "ve", "ll", "d"))
@@ -191,15 +89,6 @@ _PLAIN: Final = str.maketrans(
 _ASKING: Final = ("?", "\u061f")  # folded: the full-width one is "?" by now
 
 
-class _Local(threading.local):
-    @functools.cached_property
-    def stemmer(self) -> Any:
-        import snowballstemmer  # loaded by the first word: what reads a single memory needs no stems
-
-        return snowballstemmer.stemmer("english")
-
-
-_local = _Local()
 _memo: dict[str, str] = {}
 
 
@@ -225,7 +114,7 @@ def _term(word: str) -> str:
     found = _memo.get(word)
     if found is None:
         bare = word.removesuffix("'s")
-        found = "'" + bare if bare in STOP else _local.stemmer.stemWord(bare[:_MAX_TERM]) or bare
+        found = "'" + bare if bare in STOP else stem(bare[:_MAX_TERM])
         if len(_memo) >= _MEMO:
             _memo.clear()
         _memo[word] = found

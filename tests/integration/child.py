@@ -85,10 +85,10 @@ def serve(path: str, namespace: str) -> None:
         "count": lambda: memory.count(ANY),
         "search": lambda query: [hit.entry.id for hit in memory.search(query)],
         "lineage": lambda name: [[edge.source_id, edge.target_id] for edge in memory.lineage(name).edges],
-        "neighbours": lambda id: [entry.id for entry in memory.neighbours(id).entries],
+        "neighbours": lambda one: [entry.id for entry in memory.neighbours(one).entries],
         "relate": lambda a, b: memory.relate(a, b).type,
-        "forget": lambda id: memory.forget(id).status,
-        "purge": lambda id: memory.purge(Selector(ids=[id])).removed["memories"],
+        "forget": lambda one: memory.forget(one).status,
+        "purge": lambda one: memory.purge(Selector(ids=[one])).removed["memories"],
         "nodes": lambda: memory.graph().number_of_nodes(),
     }
     say(json.dumps("ready"))
@@ -168,28 +168,43 @@ def full(path: str) -> None:
     memory.close()
 
 
-def look(path: str) -> None:
-    """Open a store where nothing can be written: read, export, and try to write."""
-    memory = Memory.open(path)
+def try_all(memory: Memory) -> dict[str, Any]:
+    """Read in every way, then try to write."""
+    head = memory.current("k")
     answer: dict[str, Any] = {
-        "current": memory.current("k").content,
+        "current": head.content,
         "found": [hit.entry.content for hit in memory.search("value")],
         "history": len(memory.history("k")),
-        "neighbours": len(memory.neighbours(memory.current("k").id).entries),
+        "neighbours": len(memory.neighbours(head.id).entries),
         "read_only": memory.status().read_only,
         "check": memory.check().ok,
     }
-    for verb in ("remember", "forget", "purge"):
+    writes: dict[str, Callable[[], Any]] = {
+        "remember": lambda: memory.remember("new"),
+        "forget": lambda: memory.forget(head.id),
+        "purge": lambda: memory.purge(Selector(ids=[head.id])),
+    }
+    for verb, write in writes.items():
         try:
-            {
-                "remember": memory.remember,
-                "forget": memory.forget,
-                "purge": lambda id: memory.purge(Selector(ids=[id])),
-            }[verb](memory.current("k").id)
+            write()
             answer[verb] = "written"
         except MemgraphError as error:
             answer[verb] = type(error).__name__
-    say(json.dumps(answer))
+    return answer
+
+
+def look(path: str, user: str) -> None:
+    """Open a store where nothing can be written, as a user who is not root."""
+    with Memory.open(":memory:") as memory:  # loads what a user without rights may not be able to
+        memory.remember("value", key="k")
+        try_all(memory)
+    if os.geteuid() == 0:
+        os.setgroups([])
+        os.setgid(int(user))
+        os.setuid(int(user))
+    memory = Memory.open(path)
+    say(json.dumps(try_all(memory)))
+    memory.close()
 
 
 if __name__ == "__main__":

@@ -157,7 +157,7 @@ def test_relations_both_ways_from_many_threads(memory: Memory) -> None:
     memory.close()
 
 
-def test_closing_under_load(memory: Memory) -> None:
+def test_closing_under_load(memory: Memory, tmp_path: Path) -> None:
     """Closing while others read and write ends them with our own errors, and loses nothing acknowledged."""
     kept: list[str] = []
 
@@ -177,5 +177,5 @@ def test_closing_under_load(memory: Memory) -> None:
     memory.close()
     for thread in threads:
         thread.join()
-    with Memory.open(memory.status_path) as again:  # type: ignore[attr-defined]
+    with Memory.open(tmp_path / "memory.db") as again:
         assert set(kept) <= {entry.id for entry in again.list(limit=10_000)}

@@ -172,7 +172,7 @@ class LocalBackend:
                     continue
                 if draft.if_absent or draft.expected_version is not None:
                     self._require(connection, operation, draft)
-            stamped = operation.model_copy(update={"version": clock.tick()})
+            stamped = operation.stamped(clock.tick())
             applier.apply(stamped)
             results.append(entry_of(stamped) if isinstance(stamped, Remember) else None)
         applier.finish()

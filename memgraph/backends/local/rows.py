@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from memgraph.checks import from_micros, micros
 from memgraph.clock import EPOCH, recorded_at
-from memgraph.models import Entry, Status, Trust
+from memgraph.models import Entry, Status, Trust, trusted
 from memgraph.operations import Origin, Remember
 
 __all__ = ["COLUMNS", "STATUSES", "entry", "entry_of", "remember_of", "values_of"]
@@ -18,6 +18,7 @@ STATUSES: Final = ("active", "superseded", "forgotten", "released", "pruned")
 _STATUS: Final = (Status.ACTIVE, Status.SUPERSEDED, Status.FORGOTTEN, Status.RELEASED, Status.PRUNED)
 _TRUST: Final = {trust.value: trust for trust in Trust}
 _MS: Final = timedelta(milliseconds=1)
+_SHARED: Final = tuple(name for name in Entry.model_fields if name in Remember.model_fields and name != "restores")
 
 COLUMNS: Final = (
     "memory.seq, memory.id, memory.version, memory.status, memory.key, memory.kind, memory.subject, memory.title, "
@@ -40,7 +41,6 @@ def entry(row: sqlite3.Row | tuple[Any, ...], namespace: str, now: datetime, sup
         content,
     ) = row  # fmt: skip
     expires = None if expires_at is None else from_micros(expires_at)
-    found = Entry.__new__(Entry)
     values = {
         "id": id,
         "namespace": namespace,
@@ -74,45 +74,24 @@ def entry(row: sqlite3.Row | tuple[Any, ...], namespace: str, now: datetime, sup
         "stored_on": ("local",),
         "degraded": None,
     }
-    # What the model's own constructor does, without validating again what the door validated: 4 times faster.
-    object.__setattr__(found, "__dict__", values)
-    object.__setattr__(found, "__pydantic_fields_set__", set(values))
-    object.__setattr__(found, "__pydantic_extra__", None)
-    object.__setattr__(found, "__pydantic_private__", None)
-    return found
+    return trusted(Entry, values)
 
 
 def entry_of(operation: Remember) -> Entry:
     """The Entry that a stamped Remember has just made, before anything else happens to it."""
-    return Entry.model_construct(
-        id=operation.id,
-        namespace=operation.namespace,
-        content=operation.content,
-        key=operation.key,
-        kind=operation.kind,
-        subject=operation.subject,
-        title=operation.title,
-        tags=operation.tags,
-        aliases=operation.aliases,
-        metadata=operation.metadata,
-        source=operation.source,
-        actor=operation.actor,
-        session=operation.session,
-        trust=operation.trust,
-        pinned=operation.pinned,
-        confidence=operation.confidence,
-        version=operation.version,
+    values = {name: getattr(operation, name) for name in _SHARED}
+    values.update(
+        feedback_count=0,
+        feedback_sum=0.0,
         recorded_at=recorded_at(operation.version),
-        valid_from=operation.valid_from,
-        valid_to=operation.valid_to,
-        expires_at=operation.expires_at,
         status=Status.SUPERSEDED if operation.describes_past else Status.ACTIVE,
+        superseded_by=None,
         restores=operation.restores.id if operation.restores else None,
         restores_version=operation.restores.version if operation.restores else None,
-        reason=operation.reason,
-        embedding_model=operation.embedding_model,
         stored_on=("local",),
+        degraded=None,
     )
+    return trusted(Entry, values)
 
 
 def values_of(operation: Remember, past: bool) -> tuple[Any, ...]:
