@@ -22,7 +22,7 @@ def _awaited(verb: Callable[P, T]) -> Any:
 
     @functools.wraps(verb)
     async def method(self: AsyncMemory, *args: Any, **kwargs: Any) -> T:
-        call = functools.partial(verb, self.sync, *args, **kwargs)  # type: ignore[call-arg, arg-type]
+        call = functools.partial(verb, self.sync, *args, **kwargs)  # type: ignore[arg-type]
         return await asyncio.get_running_loop().run_in_executor(self._workers, call)
 
     return method

@@ -41,9 +41,9 @@ SEAL_AT: Final = 256
 """As many documents must wait before they are worth a segment."""
 
 _STEP_POSTINGS: Final = 40_000  # a step ends early after this many, so that long texts do not hold up a writer
-_CLASSES: Final = (16_000, 128_000)  # segments below the first number are small, below the second middling, else large
+_CLASSES: Final = (12_000, 80_000)  # segments below the first number are small, below the second middling, else large
 _RUN: Final = 8  # so many neighbours of one class become one segment
-_MERGE_POSTINGS: Final = 256_000  # or so many postings in fewer neighbours; the largest merge is 1.5 times this
+_MERGE_POSTINGS: Final = 128_000  # or so many postings in fewer neighbours; the largest merge is 1.6 times this
 _SPAN: Final = 1 << 16  # documents of a segment are stored as 16-bit distances from its first
 _ROW_BYTES: Final = 1 << 15
 _MAX_COUNT: Final = 255  # more occurrences than that change no score

@@ -237,12 +237,18 @@ class LocalBackend:
         return changed
 
     def _tidy(self) -> None:
-        """After a commit: move documents into the index in short steps, and finish a scrub that had to wait."""
-        if self._unchecked >= SEAL_CHECK_EVERY:
-            self._unchecked = 0
-            self._seal()
-        if self._scrub_pending:
-            self._scrub()
+        """After a commit: move documents into the index in short steps, and finish a scrub that had to wait.
+
+        What cannot be done now is done later: it must not pass for a failure of the write that was committed.
+        """
+        try:
+            if self._unchecked >= SEAL_CHECK_EVERY:
+                self._unchecked = 0
+                self._seal()
+            if self._scrub_pending:
+                self._scrub()
+        except MemgraphError as error:
+            _log.warning("tidying up %s was put off: %s", self.database.where, type(error).__name__)
 
     def _seal(self) -> None:
         from memgraph.backends.local import index
@@ -479,7 +485,11 @@ class LocalBackend:
             )
             for code, expired, number in rows:
                 by_status[Status.EXPIRED if code == 0 and expired else Status(STATUSES[code])] += number
-            one = lambda query, *values: connection.execute(query, values).fetchone()[0]  # noqa: E731
+
+            def one(query: str, *values: Any) -> int:
+                found: int = connection.execute(query, values).fetchone()[0]
+                return found
+
             by_kind = connection.execute(
                 "select kind, count(*) from memory where ns = ? and version is not null group by kind order by kind",
                 (ns,),
@@ -526,5 +536,5 @@ class LocalBackend:
         if self.database.closed:
             return
         if self._scrub_pending and not self.database.read_only:
-            self._scrub()
+            self._tidy()
         self.database.close()

@@ -76,7 +76,8 @@ class LiveGraph:
         fresh.catch_up(connection)
         mine = dict(self.graph.nodes(data=True)), set(self.graph.edges(keys=True))
         theirs = dict(fresh.graph.nodes(data=True)), set(fresh.graph.edges(keys=True))
-        return len(mine[1] ^ theirs[1]) + sum(mine[0].get(n) != theirs[0].get(n) for n in mine[0].keys() | theirs[0])
+        nodes = sum(mine[0].get(n) != theirs[0].get(n) for n in mine[0].keys() | theirs[0])
+        return len(mine[1] ^ theirs[1]) + int(nodes)
 
     def around(self, start: int, depth: int, labels: frozenset[str] | None, active_only: bool) -> dict[int, int]:
         """The nodes at most `depth` edges from `start` in either direction, with their distance.

@@ -107,7 +107,10 @@ class Database:
         if self.path is not None:
             self._look(self.path)
         if self.read_only:
-            self._push(self._connect())
+            connection = self._connect()
+            self._push(connection)
+            if connection.execute("pragma user_version").fetchone()[0] == 0:
+                raise UnavailableError(f"{self.where} holds no memories yet", hint="Open it for writing first.")
             return
         connection = self._connect()
         self._writer = connection
@@ -140,7 +143,7 @@ class Database:
             raise UnavailableError(f"{self.where} is a folder", hint="Name a file in it.")
         if size:
             with path.open("rb") as file:
-                header = file.read(100)
+                header = file.read(105)
             if header[:16] != _MAGIC or len(header) < 100:
                 raise StoreCorruptError(
                     f"{self.where} is not a memgraph store, or its header is damaged; it was left as it is",
@@ -151,7 +154,8 @@ class Database:
                     f"{self.where} was written by a newer memgraph; it was left untouched",
                     hint="Upgrade memgraph-store.",
                 )
-            if int.from_bytes(header[68:72], "big") not in (APPLICATION_ID, 0):
+            owner = int.from_bytes(header[68:72], "big")
+            if owner != APPLICATION_ID and (owner or header[100:101] != b"\r" or header[103:105] != b"\0\0"):  # 0: no table
                 raise StoreCorruptError(f"{self.where} is another program's database; it was left as it is")
             wal = Path(f"{path}-wal")
             self.unclean = wal.exists() and wal.stat().st_size > 0
@@ -263,6 +267,8 @@ class Database:
         self._queue.append(unit)
         with self._write_lock:
             if not unit.done:
+                if self._closed:  # while this waited
+                    raise ClosedError(f"{self.where} was closed", hint="Open it again.")
                 self._drain()
         if unit.error is not None:
             if isinstance(unit.error, sqlite3.Error):
@@ -342,6 +348,8 @@ class Database:
         if self.path is None:
             return True
         with self._write_lock:
+            if self._closed:
+                return False
             assert self._writer is not None
             try:
                 busy: int = self._writer.execute("pragma wal_checkpoint(truncate)").fetchone()[0]
