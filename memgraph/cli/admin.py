@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from memgraph.cli.call import Call, pass_call, verb
+from memgraph.cli.call import Call, pass_call, say, verb
 from memgraph.cli.options import yes_option
 from memgraph.cli.output import facts, table
 from memgraph.views.plain import escape
@@ -111,4 +110,4 @@ def completion_command(call: Call, shell: str) -> None:
     if call.as_json:
         call.show({"shell": shell, "script": script}, lambda: ())
     else:
-        sys.stdout.write(script)
+        say(script.rstrip())

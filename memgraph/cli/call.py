@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from memgraph.config import Settings
     from memgraph.memory import Memory
 
-__all__ = ["PARTIAL", "Call", "RefusedError", "Verb", "common_options", "is_terminal", "pass_call", "verb"]
+__all__ = ["PARTIAL", "Call", "RefusedError", "Verb", "common_options", "is_terminal", "pass_call", "say", "verb"]
 
 PARTIAL = 6  # exit code: done in part, or still pending
 
@@ -77,32 +77,40 @@ class Call:
         sentence = escape(f"{action} ({self.target()})")
         if yes:
             if not self.as_json:
-                click.echo(sentence, err=True)
+                say(sentence, err=True)
             return
         if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
             raise RefusedError(f"nothing was changed: {sentence}", "Pass --yes to do it without being asked.")
-        click.echo(f"{sentence}. Go on? [y/N] ", nl=False, err=True)
+        sys.stderr.write(f"{sentence}. Go on? [y/N] ")
+        sys.stderr.flush()
         if sys.stdin.readline().strip().casefold() not in ("y", "yes"):
             raise RefusedError("nothing was changed")
 
     def show(self, value: Any, lines: Callable[[], Iterable[str]]) -> None:
         """Print the answer: with --json the value as one line of strict ASCII JSON, else the lines, which are safe."""
         if self.as_json:
-            click.echo(json.dumps(_plain(value), allow_nan=False))
+            say(json.dumps(_plain(value), allow_nan=False))
         else:
             for line in lines():
-                click.echo(line)
+                say(line)
 
     def note(self, text: str) -> None:
         """Tell a person something beside the answer; not with --json or --quiet."""
         if not (self.as_json or self.quiet):
-            click.echo(escape(text), err=True)
+            say(escape(text), err=True)
 
     def degraded(self, why: str | None) -> None:
         """End with exit code 6 if the answer may be incomplete, after saying why."""
         if why:
             self.note(f"this answer may be incomplete: {why}")
             click.get_current_context().exit(PARTIAL)
+
+
+def say(line: str, *, err: bool = False) -> None:
+    """Write a line to standard output or error, if that is open. (click would pass over the stream's own encoding.)"""
+    stream = sys.stderr if err else sys.stdout
+    if stream is not None:
+        stream.write(f"{line}\n")
 
 
 def is_terminal(stream: Any) -> bool:

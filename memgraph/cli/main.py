@@ -17,7 +17,7 @@ from typing import Any, Final
 import click
 
 from memgraph import __version__, errors
-from memgraph.cli.call import Call, common_options
+from memgraph.cli.call import Call, common_options, say
 from memgraph.views.plain import escape
 
 __all__ = ["SECTIONS", "cli", "exit_code", "main"]
@@ -152,11 +152,11 @@ def _fail(as_json: bool, code: int, name: str, message: str, hint: str, retryabl
     """Report a failure on standard error and return its exit code."""
     try:
         if as_json:
-            click.echo(json.dumps({"error": name, "message": message, "retryable": retryable, "hint": hint}), err=True)
+            say(json.dumps({"error": name, "message": message, "retryable": retryable, "hint": hint}), err=True)
         else:
-            click.echo(escape(f"memgraph: {message}"), err=True)
+            say(escape(f"memgraph: {message}"), err=True)
             if hint:
-                click.echo(escape(hint), err=True)
+                say(escape(hint), err=True)
     except BrokenPipeError:
         pass  # nobody listens; the exit code says it
     return code

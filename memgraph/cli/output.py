@@ -10,8 +10,6 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-import click
-
 from memgraph.cli.call import Call, is_terminal
 from memgraph.views.plain import columns, escape, escape_lines, shorten
 
@@ -42,9 +40,8 @@ def when(instant: datetime) -> str:
 
 def bold(text: str) -> str:
     """The text in bold, on a terminal that is not told otherwise by NO_COLOR."""
-    if is_terminal(sys.stdout) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb":
-        return click.style(text, bold=True)
-    return text
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or os.name == "nt"
+    return text if plain or not is_terminal(sys.stdout) else f"\x1b[1m{text}\x1b[0m"
 
 
 def can_draw() -> bool:
@@ -140,18 +137,21 @@ def table(head: Sequence[str] | None, rows: Sequence[Sequence[str]], width: int 
     if not rows:
         return
     sizes = [max(columns(row[i]) for row in ([head] if head else []) + list(rows)) for i in range(len(rows[0]) - 1)]
+    stacked = False
     if width is None and is_terminal(sys.stdout):
-        left = shutil.get_terminal_size().columns - sum(sizes) - 2 * len(sizes)
-        width = max(left, _NARROWEST)
+        available = shutil.get_terminal_size().columns
+        left = available - sum(sizes) - 2 * len(sizes)
+        stacked = left < _NARROWEST  # too little beside the others: the last cell goes below them
+        width = available - 2 if stacked else left
+
+    def line(cells: Sequence[str], last: str) -> str:
+        first = "".join(f"{cell}{' ' * (size - columns(cell))}  " for cell, size in zip(cells, sizes, strict=False))
+        return f"{first.rstrip()}\n  {last}" if stacked else f"{first}{last}".rstrip()
+
     if head:
-        yield bold(_row(head, sizes, head[-1]))
+        yield bold(line(head, head[-1]))
     for row in rows:
-        yield _row(row, sizes, escape(row[-1]) if width is None else shorten(row[-1], width, marker()))
-
-
-def _row(cells: Sequence[str], sizes: Sequence[int], last: str) -> str:
-    padded = [cell + " " * (size - columns(cell)) for cell, size in zip(cells, sizes, strict=False)]
-    return "  ".join([*padded, last]).rstrip()
+        yield line(row, escape(row[-1]) if width is None else shorten(row[-1], width, marker()))
 
 
 def edge_line(edge: Edge) -> str:

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import click
 
-from memgraph.cli.call import Call, RefusedError, pass_call, verb
+from memgraph.cli.call import Call, RefusedError, pass_call, say, verb
 from memgraph.cli.output import bold, can_draw
 from memgraph.views.plain import escape, escape_lines
 
@@ -136,7 +136,7 @@ def tour_command(call: Call, keep: str | None) -> None:
         if path.exists():
             raise RefusedError(f"nothing was changed: {path} is there already", "Choose another folder.")
         if not call.as_json:
-            click.echo(escape(f"A tour on a store of its own, {path}"))
+            say(escape(f"A tour on a store of its own, {path}"))
         told = list(_walk(call, str(path)))
     call.show({"steps": told, "kept": str(path) if keep else None}, lambda: ["", *_NEXT])
 
@@ -163,16 +163,16 @@ def _walk(call: Call, path: str) -> Iterator[dict[str, Any]]:
         "write_until_killed": write_until_killed,
         "bytes_left": bytes_left,
     }
-    say = (lambda _: None) if call.as_json else click.echo
+    tell = (lambda _: None) if call.as_json else say
     try:
         for number, step in enumerate(STEPS, 1):
-            say(f"\n{bold(f'{number}. {step.title}')}")
+            tell(f"\n{bold(f'{number}. {step.title}')}")
             results = []
             for line in step.lines:
-                say(f">>> {line}")
+                tell(f">>> {line}")
                 shown = _run(line, scope)
                 for row in shown:
-                    say(row)
+                    tell(row)
                 results.append({"line": line, "result": "\n".join(shown)})
             if not eval(step.holds, scope):  # noqa: S307 - our own constants, above
                 raise click.ClickException(f"the tour failed at step {number}: {step.title}")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from memgraph.cli.call import Call, pass_call, verb
+from memgraph.cli.call import Call, pass_call, say, verb
 from memgraph.cli.files import check_free, write_file
 from memgraph.cli.options import subtree_option, yes_option
 from memgraph.cli.output import progress
@@ -125,7 +124,7 @@ def graph_command(call: Call, file: str, format_: str, force: bool) -> None:
     nodes, edges = collect(memory)
     data = as_graphml(nodes, edges) if format_ == "graphml" else json.dumps(as_node_link(nodes, edges), allow_nan=False)
     if file == "-":
-        sys.stdout.write(data + "\n")
+        say(data)
         return
     write_file(Path(file), data.encode() + b"\n")
 

@@ -71,8 +71,27 @@ _STEP_3: Final = {
     "ness": "",
     "ative": "",  # in the second region
 }
-_STEP_4: Final = frozenset(
-    ("al ance ence er ic able ible ant ement ment ent ism ate iti ous ive ize ion").split()  # ion: after s or t
+_STEP_4: Final = frozenset(  # ion: after s or t
+    (
+        "al",
+        "ance",
+        "ence",
+        "er",
+        "ic",
+        "able",
+        "ible",
+        "ant",
+        "ement",
+        "ment",
+        "ent",
+        "ism",
+        "ate",
+        "iti",
+        "ous",
+        "ive",
+        "ize",
+        "ion",
+    )
 )
 
 

@@ -79,7 +79,7 @@ _MAX_TERM: Final = 100
 _MEMO: Final = 50_000
 _JOINT: Final = r"[-_./\\:@&+#~=*?]"
 _WORD: Final = re.compile(r"[a-z0-9]+(?:'[a-z0-9]+)?")
-_JOINED: Final = re.compile(rf"[a-z0-9]+(?:(?:{_JOINT}|://|::)[a-z0-9]+)+[+#]*|[a-z0-9]+[+#]+")
+_JOINED: Final = re.compile(rf"[a-z0-9]+(?:(?:{_JOINT}|://|::|:\\)[a-z0-9]+)+[+#]*|[a-z0-9]+[+#]+")
 _AROUND: Final = ".,;:!?'\"()[]{}<>"
 _BEYOND_ASCII: Final = re.compile(r"[^\x00-\x7f]+")
 _PATH: Final = re.compile(r"[/\\:@]+")

@@ -16,6 +16,7 @@ from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
+from itertools import pairwise
 from sqlite3 import Connection
 from typing import Any, Final, NamedTuple
 
@@ -211,7 +212,7 @@ def _write_segment(
     rows = (np.cumsum(12 + 3 * (ends - starts)) - 1) // _ROW_BYTES
     cuts = np.flatnonzero(np.concatenate(([True], rows[1:] != rows[:-1], [True]))).tolist()
     parts = []
-    for low, high in zip(cuts, cuts[1:], strict=False):
+    for low, high in pairwise(cuts):
         begin, end = starts[low], ends[high - 1]
         part = _Part(
             hashes[starts[low:high]], (starts[low:high] - begin).astype(np.uint32), docs[begin:end], counts[begin:end]
@@ -376,8 +377,8 @@ class PartCache:
     """Rows of postings that were read lately, up to a number of bytes. Safe for threads."""
 
     def __init__(self, max_bytes: int = 24 << 20) -> None:
+        self.size = 0
         self._max = max_bytes
-        self._bytes = 0
         self._parts: OrderedDict[int, tuple[int, _Part]] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -395,9 +396,9 @@ class PartCache:
         with self._lock:
             if row not in self._parts:
                 self._parts[row] = len(found[0]), part
-                self._bytes += len(found[0])
-            while self._bytes > self._max and len(self._parts) > 1:
-                self._bytes -= self._parts.popitem(last=False)[1][0]
+                self.size += len(found[0])
+            while self.size > self._max and len(self._parts) > 1:
+                self.size -= self._parts.popitem(last=False)[1][0]
         return part
 
 

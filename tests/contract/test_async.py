@@ -96,7 +96,7 @@ def test_cancelling_does_not_undo_a_write(tmp_path: Path) -> None:
 
 
 def test_the_sync_store_inside_a_loop(memory: Memory) -> None:
-    """The sync calls work inside a running loop and from its worker threads."""
+    """B036: the sync calls work inside a running loop and from its worker threads."""
 
     async def live() -> None:
         memory.remember("a", key="k")

@@ -142,9 +142,21 @@ class Verbs(RuleBasedStateMachine):
         }
         if past == 0:
             said["valid_to"] = self.moments[0]
+        elif past == 1:
+            said["valid_from"] = self.moments[len(self.moments) // 2]
         entry = memory.remember(**said)
         self.door.remember(entry, **said)
         assert entry.status == self.door.entries()[entry.id][1]
+
+    @rule(keys=st.lists(KEYS, min_size=1, max_size=3), pick=PICK)
+    def remember_many(self, keys: list[str | None], pick: int) -> None:
+        memory, other = self.memory, self.one(pick)
+        said = [{"content": f"part {self.turn}.{n} about a", "key": key, "tags": ("a",)} for n, key in enumerate(keys)]
+        relations = {"relates_to": [(other, "part-of")]} if other else {}
+        for entry, values in zip(memory.remember_many([each | relations for each in said]), said, strict=True):
+            self.door.remember(entry, **values)
+            if other:
+                self.door.oracle.apply(Relate(**self.door.stamp(), a=entry.id, b=other, type="part-of"))
 
     @precondition(lambda self: self.door.entries())
     @rule(pick=PICK)
@@ -224,7 +236,9 @@ class Verbs(RuleBasedStateMachine):
     @rule(pick=PICK)
     def unrelate(self, pick: int) -> None:
         entries = self.door.entries()
-        known = [op for _, op in sorted(self.door.oracle.relations.items()) if isinstance(op, Relate)]
+        known = [
+            op for _, op in sorted(self.door.oracle.relations.items()) if isinstance(op, Relate) and op.type == "knows"
+        ]
         alive = [op for op in known if {op.a, op.b} <= set(entries)]
         if not alive:
             return

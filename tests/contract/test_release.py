@@ -91,16 +91,16 @@ def test_feedback_counts_and_weighs(memory: Memory) -> None:
 
 
 def test_feedback_ranks(memory: Memory) -> None:
-    """Of two memories that match alike, the one that helped comes before the one that harmed."""
+    """Where confidence ranks, of two memories that match alike the one that helped comes before the one that harmed."""
     a, b = memory.remember("a zebra in the zoo"), memory.remember("the zebra in a zoo")
     for _ in range(5):
         memory.feedback([a.id], -1.0)
         memory.feedback([b.id], 1.0)
-    assert [hit.entry.id for hit in memory.search("zebra zoo")] == [b.id, a.id]
+    assert [hit.entry.id for hit in memory.search("zebra zoo", ranking="aegis")] == [b.id, a.id]
     for _ in range(12):
         memory.feedback([a.id], 1.0)
         memory.feedback([b.id], -1.0)
-    assert [hit.entry.id for hit in memory.search("zebra zoo")] == [a.id, b.id]
+    assert [hit.entry.id for hit in memory.search("zebra zoo", ranking="aegis")] == [a.id, b.id]
 
 
 def test_what_feedback_refuses(memory: Memory) -> None:
@@ -114,3 +114,15 @@ def test_what_feedback_refuses(memory: Memory) -> None:
         memory.feedback([a.id, "no-such-id"], 1.0)
     assert memory.get(a.id).feedback_count == 0
     assert memory.feedback([], 1.0) == []
+
+
+def test_undo_names_what_it_brought_back(memory: Memory) -> None:
+    """An undo's changes name the memories that the change-set retired, what they were, and as what they came back."""
+    root = memory.remember("zebra", key="k")
+    memory.forget(key="k")
+    copy = memory.restore(root.id)
+    done = memory.release("zebra")
+    assert [(c.id, c.before, c.after) for c in done.changes] == [(copy.id, "active", "released")]
+    (change,) = memory.undo(done.id).changes
+    assert (change.id, change.before, change.after) == (copy.id, "released", "active")
+    assert memory.current("k").id == change.restored_as

@@ -34,7 +34,7 @@ def join(pids: list[int]) -> None:
 
 
 def test_children_write_and_read_and_the_parent_goes_on(tmp_path: Path) -> None:
-    """Three children each write and read thirty values of their own through a store opened before the fork."""
+    """B041: three children each write and read thirty values of their own through a store opened before the fork."""
     memory = Memory.open(tmp_path / "memory.db")
     root = memory.remember("before the fork zebra", id="root", key="root")
     assert len(memory.search("zebra")) == 1

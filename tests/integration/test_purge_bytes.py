@@ -99,7 +99,7 @@ def folder(tmp_path: Path) -> Path:
     ids=["everything", "subject", "tag", "text", "actor"],
 )
 def test_nothing_is_left(folder: Path, caplog: pytest.LogCaptureFixture, selector: Selector, sealed: bool) -> None:
-    """Whatever a purge selected by, no field of what it took is left, while the store is open and after; logs included."""
+    """B020: whatever a purge selected by, no field of what it took is left, while the store is open and after; logs included."""
     caplog.set_level(logging.DEBUG)
     memory = Memory.open(folder / "memory.db", namespace="ns")
     memory.remember_many([{"content": f"filler {n}"} for n in range(50)])

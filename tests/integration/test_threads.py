@@ -26,7 +26,7 @@ def memory(tmp_path: Path) -> Memory:
 
 
 def test_readers_see_whole_states(memory: Memory) -> None:
-    """While one thread writes, a key never has none or two current values in any kind of read."""
+    """B057: while one thread writes, a key never has none or two current values in any kind of read."""
     done = threading.Event()
 
     def by_key() -> None:
@@ -103,7 +103,7 @@ def test_a_refusal_is_its_callers_alone(memory: Memory) -> None:
 
 
 def test_the_same_write_from_many_threads_is_one_write(memory: Memory) -> None:
-    """Retries that run at once, with one id, are one memory; with other content exactly one of them wins."""
+    """B003: retries that run at once, with one id, are one memory; with other content exactly one of them wins."""
     with ThreadPoolExecutor(8) as pool:
         entries = list(pool.map(lambda _: memory.remember("once", id="same", key="once"), range(40)))
     assert len(set(entries)) == 1
@@ -140,7 +140,7 @@ def test_a_compare_and_set_has_one_winner(memory: Memory) -> None:
 
 
 def test_relations_both_ways_from_many_threads(memory: Memory) -> None:
-    """Eight threads relate the same pairs in both directions: no error, and each edge once."""
+    """B038: eight threads relate the same pairs in both directions: no error, and each edge once."""
     ids = [memory.remember(f"end {n}", id=f"end{n}").id for n in range(4)]
     pairs = [(a, b) for a in ids for b in ids if a != b]
 

@@ -166,11 +166,11 @@ def test_b065_width_is_kept_and_no_grapheme_is_split(width: int, run: Run, store
     for row, text in zip(rows, reversed(HOSTILE), strict=True):
         shown = regex.split(r"  -  ?", row, maxsplit=1)[1]
         assert columns(shown) <= width
+        if shown == escape(text):
+            continue
         assert shown.endswith("…")
-        assert shown[:-1] == "".join(map(escape, graphemes(text)))[: len(shown) - 1]
-        assert any(
-            shown[:-1] == "".join(map(escape, list(graphemes(text))[:n])).rstrip() for n in range(width + 1)
-        ) or (shown[:-1] in [("".join(map(escape, list(graphemes(text))[:n]))) for n in range(width + 1)])
+        pieces = [escape(piece) for piece in graphemes(text)]
+        assert shown[:-1].rstrip() in {"".join(pieces[:n]).rstrip() for n in range(len(pieces))}
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
@@ -306,17 +306,20 @@ def test_b067_yes_works_without_a_terminal_and_the_target_comes_first(
     assert contents(store) == set()
 
 
-def terminal(arguments: list[str], typed: bytes, **environment: str) -> tuple[int, bytes]:
-    """Run the command on a terminal, type, and return its exit code and all that it showed."""
+def terminal(arguments: list[str], typed: bytes = b"", **environment: str) -> tuple[int, bytes]:
+    """Run the command on a terminal of its own, type when it asks, and return its exit code and all that it showed."""
     import pty
 
     leader, follower = pty.openpty()
     env = {**os.environ, "TERM": "xterm", "COLUMNS": "80", "LINES": "24", **environment}
-    command = [sys.executable, "-m", "memgraph", *arguments]
-    with subprocess.Popen(command, stdin=follower, stdout=follower, stderr=follower, env=env) as child:
+    take_terminal = "import fcntl, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
+    program = take_terminal + "from memgraph.cli.main import main; sys.argv[0] = 'memgraph'; main()"
+    command = [sys.executable, "-c", program, *arguments]
+    shown = b""
+    with subprocess.Popen(
+        command, stdin=follower, stdout=follower, stderr=follower, env=env, start_new_session=True
+    ) as child:
         os.close(follower)
-        os.write(leader, typed)
-        shown = b""
         while True:
             try:
                 part = os.read(leader, 65536)
@@ -325,6 +328,9 @@ def terminal(arguments: list[str], typed: bytes, **environment: str) -> tuple[in
             if not part:
                 break
             shown += part
+            if typed and b"[y/N] " in shown:
+                os.write(leader, typed)
+                typed = b""
         code = child.wait(60)
     os.close(leader)
     return code, shown
@@ -351,8 +357,8 @@ def test_an_interrupted_question_changes_nothing(filled: tuple[Path, dict[str, s
     store, _ = filled
     before = contents(store)
     code, shown = terminal(["purge", "--everything"], b"\x03")
-    assert code in (130, -signal.SIGINT)
-    assert b"Traceback" not in shown or code == -signal.SIGINT
+    assert code == 130
+    assert b"Traceback" not in shown
     assert contents(store) == before
 
 
@@ -360,11 +366,11 @@ def test_an_interrupted_question_changes_nothing(filled: tuple[Path, dict[str, s
 def test_no_color_and_the_terminals_width_are_honoured(store: Path) -> None:
     with Memory.open(store, preload=False) as memory:
         memory.remember("x" * 500)
-    code, plain = terminal(["list"], b"", NO_COLOR="1")
+    code, plain = terminal(["list"], NO_COLOR="1")
     assert code == 0
     assert b"\x1b" not in plain
     assert max(len(line) for line in plain.decode().split("\r\n")) <= 80
-    code, bold = terminal(["list"], b"")
+    code, bold = terminal(["list"])
     assert b"\x1b[1m" in bold
 
 

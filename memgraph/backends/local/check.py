@@ -48,6 +48,7 @@ def check(store: LocalBackend, repair: bool, reindex: bool) -> CheckReport:
         broken = files.damage(connection)
     if broken and repair and database.path is not None:
         problems += _salvage(store, database.path)
+        database = store.database
         with database.read() as connection:
             broken = files.damage(connection)
     if broken:

@@ -200,12 +200,16 @@ class Mirror:
         self._ordered = True
         self._ranks: NDArray[np.int32] | None = None
         self._view: View | None = None
-        docs, sealed, self._generation = self._state(connection)
+        docs, sealed, self.generation = self._state(connection)
         self.tail = _Tail(sealed)
-        self._read_index(connection, sealed)
+        self.directory = Directory(connection, ns)
+        self.cached = _Cached()
         self._grow(docs)
         self.n = docs
-        rows = connection.execute(f"{_ROW} where ns = ? and version is not null and doc is not null", (ns,))
+        most = 2 * docs > (connection.execute("select max(seq) from memory").fetchone()[0] or 0)
+        rows = connection.execute(
+            f"{_ROW} where {'+' if most else ''}ns = ? and version is not null and doc is not null", (ns,)
+        )  # reading the whole table in its order is quicker than most of it by an index
         while chunk := rows.fetchmany(_CHUNK):
             self._place(chunk)
         self._measure(connection, 0, load)
@@ -216,11 +220,21 @@ class Mirror:
         row = connection.execute("select docs, sealed, generation from namespace where ns = ?", (self.ns,)).fetchone()
         return (0, 0, 0) if row is None else tuple(row)
 
-    def _read_index(self, connection: Connection, sealed: int) -> None:
+    def _reread_index(self, connection: Connection, sealed: int, load: Loader) -> None:
+        """Follow the sealed part of the index, which has changed."""
         self.directory = Directory(connection, self.ns)
         self.cached = _Cached()
-        if self.tail.first != sealed:
+        known = min(sealed, self.n)
+        for name, found in zip(("lengths", "flags"), lengths_and_flags(connection, self.ns, 0, known), strict=True):
+            if not np.array_equal(self.arrays[name][:known], found):
+                self._own(name)[:known] = found
+        if sealed >= self.tail.first:
             self.tail = self.tail.rest(sealed)
+        else:  # the index was made anew, and fewer documents are sealed than before
+            self._own("lengths")
+            self._own("flags")
+            self.tail = _Tail(sealed)
+            self._measure(connection, known, load)
 
     def view(self) -> View:
         """The present state."""
@@ -228,13 +242,15 @@ class Mirror:
             self._view = View(self)
         return self._view
 
-    def update(self, connection: Connection, changed: Iterable[int], gone: Iterable[int], load: Loader) -> None:
-        """Read again the memories with these numbers, and drop these documents."""
+    def update(self, connection: Connection, changed: Iterable[int], gone: Iterable[int], load: Loader) -> bool:
+        """Read again the memories with these numbers, and drop these documents. False if the namespace is no longer there."""
         self._view = None
         docs, sealed, generation = self._state(connection)
-        if generation != self._generation:
-            self._generation = generation
-            self._read_index(connection, sealed)
+        if docs < self.n:
+            return False
+        if generation != self.generation:
+            self.generation = generation
+            self._reread_index(connection, sealed, load)
         rows = connection.execute(
             f"{_ROW} where seq in (select value from json_each(?)) and +ns = ? and version is not null and doc is not null",
             (json.dumps(sorted(set(changed))), self.ns),
@@ -254,6 +270,7 @@ class Mirror:
         dropped = sorted({doc for doc in gone if doc is not None and doc < self.n})
         if dropped:
             self._drop(dropped)
+        return True
 
     # ---- columns
 

@@ -428,18 +428,13 @@ def changeset(connection: sqlite3.Connection, path: str, id: str) -> ChangeSet |
     ).fetchall()
     if not life and not copies:
         return None
-    changes = [_change(memory, key, cause, version) for memory, key, cause, version in life]
-    changes += [
-        Change(
-            id=origin or copy,
-            key=key,
-            before=Status.FORGOTTEN,
-            after=Status.ACTIVE,
-            version=version,
-            restored_as=copy,
+    retired = _retired(connection, ns, id.removeprefix("undo:"))  # what an undo brings back, by the root of its copies
+    changes = [_change(memory, key, cause, version, retired.get(memory)) for memory, key, cause, version in life]
+    for origin, key, version, copy in copies:
+        memory, before = retired.get(origin or copy, (origin or copy, Status.FORGOTTEN))
+        changes.append(
+            Change(id=memory, key=key, before=before, after=Status.ACTIVE, version=version, restored_as=copy)
         )
-        for origin, key, version, copy in copies
-    ]
     changes.sort(key=lambda change: change.version)
     undone = connection.execute(
         "select 1 from life where changeset = ?1 union all select 1 from memory where changeset = ?1", (f"undo:{id}",)
@@ -455,7 +450,17 @@ def changeset(connection: sqlite3.Connection, path: str, id: str) -> ChangeSet |
     )
 
 
-def _change(memory: str, key: str | None, cause: str, version: str) -> Change:
+def _retired(connection: sqlite3.Connection, ns: int | None, id: str) -> dict[str, tuple[str, Status]]:
+    rows = connection.execute(
+        "select coalesce(memory.restores_id, memory.id), memory.id, life.cause from life join memory using(seq)"
+        " where life.changeset = ? and memory.ns = ? and memory.version is not null",
+        (id, ns),
+    )
+    return {root: (memory, Status(cause)) for root, memory, cause in rows if cause in laws.RETIRED}
+
+
+def _change(memory: str, key: str | None, cause: str, version: str, retired: tuple[str, Status] | None) -> Change:
     if cause == "restored":
-        return Change(id=memory, key=key, before=Status.RELEASED, after=Status.ACTIVE, version=version)
+        before = retired[1] if retired else Status.RELEASED
+        return Change(id=memory, key=key, before=before, after=Status.ACTIVE, version=version)
     return Change(id=memory, key=key, before=Status.ACTIVE, after=Status(cause), version=version)

@@ -1,4 +1,4 @@
-"""Ranked search of the local store: postings from the file, columns from this process's mirrors, arithmetic from `rules/ranking.py`."""
+"""Ranked search of the local store: postings from the file, columns from mirrors, arithmetic from `rules/ranking.py`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from memgraph.backends.local.where import clause
 from memgraph.checks import micros
 from memgraph.clock import EPOCH, recorded_at
 from memgraph.models import Filters
-from memgraph.rules import confidence, ranking
+from memgraph.rules import confidence, ranking, seeds
 from memgraph.rules.selection import conditions_match
 from memgraph.rules.text import query_terms
 from memgraph.storage.textindex import PartCache
@@ -78,17 +78,6 @@ class SearchIndex:
             hits = sorted(_with_context(connection, hits, words), reverse=True)[: query.limit]
         return [(hit.seq, hit.score, hit.why if query.explain else None) for hit in hits]
 
-    def holding_all(self, connection: Connection, spaces: Sequence[tuple[int, str]], text: str) -> list[int]:
-        """The numbers of the memories that hold every term of a text, whatever their status, with no cap. No terms: none."""
-        terms = query_terms(text)
-        found: list[int] = []
-        for view in self._views(connection, [ns for ns, _ in spaces])[0]:
-            held = np.flatnonzero(view.status != GONE) if terms else np.empty(0, np.intp)
-            for term in terms:
-                held = np.intersect1d(held, view.postings(connection, term, self._parts).docs, assume_unique=True)
-            found += view.seqs[held].tolist()
-        return found
-
     # ---- keeping up
 
     def _views(
@@ -100,25 +89,43 @@ class SearchIndex:
     ) -> tuple[list[View], list[NDArray[np.float32] | None]]:
         """The namespaces as they are in this connection's snapshot, and their documents' nearness to a vector."""
         with self._lock:
-            if not self._catch_up(connection) and connection.in_transaction:
+            if not self._catch_up(connection, numbers) and connection.in_transaction:
                 connection.execute("rollback")
                 connection.execute("begin")
-                if not self._catch_up(connection):  # the file itself went back
+                if not self._catch_up(connection, numbers):  # the file itself went back
                     self._mirrors.clear()
+                    self._parts = PartCache()
                     self._seen = None
-                    self._catch_up(connection)
-            mirrors = [self._mirror(connection, ns) for ns in numbers]
+                    self._catch_up(connection, numbers)
+            mirrors = [self._mirrors[ns] for ns in numbers]
             near = [None if vector is None else mirror.nearness(connection, vector, model) for mirror in mirrors]
             while len(self._mirrors) > len(numbers) and sum(each.n for each in self._mirrors.values()) > _MAX_DOCS:
                 del self._mirrors[next(iter(self._mirrors))]
             return [mirror.view() for mirror in mirrors], near
 
-    def _mirror(self, connection: Connection, ns: int) -> Mirror:
-        mirror = self._mirrors.pop(ns, None) or Mirror(connection, ns, loader(connection))
-        self._mirrors[ns] = mirror  # at the end: searched last
-        return mirror
+    def _catch_up(self, connection: Connection, numbers: Sequence[int]) -> bool:
+        """Bring the mirrors of these namespaces to the snapshot's state. False if the snapshot is older than they are."""
+        if not self._read_changes(connection):
+            return False
+        load = loader(connection)
+        generations = dict(
+            connection.execute(
+                "select ns, generation from namespace where ns in (select value from json_each(?))",
+                (json.dumps(list(numbers)),),
+            ).fetchall()
+        )
+        for ns in numbers:
+            mirror = self._mirrors.pop(ns, None) or Mirror(connection, ns, load)
+            generation = generations.get(ns, 0)
+            if mirror.generation < generation:  # sealing moves no memory, so the change log does not tell of it
+                known = mirror.update(connection, (), (), load)
+                mirror = mirror if known else Mirror(connection, ns, load)
+            self._mirrors[ns] = mirror  # at the end: searched last
+            if mirror.generation > generation:
+                return False
+        return True
 
-    def _catch_up(self, connection: Connection) -> bool:
+    def _read_changes(self, connection: Connection) -> bool:
         """Apply the change log beyond what was seen. False if the snapshot is older than that."""
         row = connection.execute("select seq from sqlite_sequence where name = 'change'").fetchone()
         newest: int = row[0] if row else 0
@@ -141,8 +148,8 @@ class SearchIndex:
                     gone.append(doc)
         for ns, (memories, gone) in changed.items():
             mirror = self._mirrors.pop(ns)  # gone for good if this fails half-way
-            mirror.update(connection, memories, gone, loader(connection))
-            self._mirrors[ns] = mirror
+            if mirror.update(connection, memories, gone, loader(connection)):
+                self._mirrors[ns] = mirror
         return True
 
     # ---- the ranking of memgraph
@@ -275,7 +282,7 @@ def _as_seeds(
         confidence.effective(row[5], row[6], _age(row[2], query.now, query.ranking == "aegis"), bool(row[7]))
         for row in rows
     ]
-    formula = ranking.loopctl if query.ranking == "loopctl" else ranking.aegis
+    formula = seeds.loopctl if query.ranking == "loopctl" else seeds.aegis
     scores = formula(query.text, contents, tags, trust)
     hits = sorted(
         (

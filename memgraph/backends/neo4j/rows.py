@@ -1,0 +1,148 @@
+"""How a Remember becomes the properties of a `:Memory` node, and a row that shows one an Entry.
+
+A statement that shows memories returns each as a map of the node's properties (`m {.*, embedding: null}`), with
+`superseded_by` beside them where a reader wants it. Times are stored as Neo4j date-times in UTC and come back as aware
+datetimes; metadata is JSON text; a property that would be null is not stored.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from memgraph.backends.neo4j.tokens import tokens
+from memgraph.clock import recorded_at
+from memgraph.models import Entry, Status, Trust, trusted
+from memgraph.operations import Origin, Remember
+
+__all__ = ["STORED_ON", "entry", "entry_of", "events", "properties", "remember_of"]
+
+STORED_ON: Final = ("neo4j",)
+_TRUST: Final = {trust.value: trust for trust in Trust}
+_PLAIN: Final = ("key", "subject", "actor", "session", "valid_from", "valid_to", "expires_at", "reason")
+_SHARED: Final = tuple(name for name in Entry.model_fields if name in Remember.model_fields and name != "restores")
+
+
+def properties(operation: Remember) -> dict[str, Any]:
+    """The stored properties of a stamped Remember that `write/remember` does not set by itself."""
+    found: dict[str, Any] = {name: getattr(operation, name) for name in ("subject", "actor", "session", "reason")}
+    found |= {name: getattr(operation, name) for name in ("valid_from", "valid_to", "expires_at", "changeset")}
+    found |= {
+        "content": operation.content,
+        "kind": operation.kind,
+        "title": operation.title,
+        "tags": list(operation.tags),
+        "aliases": list(operation.aliases),
+        "metadata": json.dumps(operation.metadata, ensure_ascii=False) if operation.metadata else "{}",
+        "source": operation.source,
+        "trust": operation.trust.value,
+        "pinned": operation.pinned,
+        "confidence": operation.confidence,
+        "recorded_at": recorded_at(operation.version),
+        "embedding": None if operation.embedding is None else list(operation.embedding),
+        "embedding_model": operation.embedding_model,
+    }
+    return found | tokens(operation)
+
+
+def entry(row: Mapping[str, Any], now: datetime, superseded_by: str | None = None) -> Entry:
+    """The Entry of a node's properties, as it is at `now`."""
+    expires, status, get = row.get("expires_at"), Status(row["status"]), row.get
+    if status is Status.ACTIVE and expires is not None and expires <= now:
+        status = Status.EXPIRED
+    values = {
+        "id": row["id"],
+        "namespace": row["namespace"],
+        "content": row["content"],
+        "key": get("key"),
+        "kind": row["kind"],
+        "subject": get("subject"),
+        "title": row["title"],
+        "tags": tuple(row["tags"]),
+        "aliases": tuple(row["aliases"]),
+        "metadata": json.loads(row["metadata"]),
+        "source": row["source"],
+        "actor": get("actor"),
+        "session": get("session"),
+        "trust": _TRUST[row["trust"]],
+        "pinned": row["pinned"],
+        "confidence": row["confidence"],
+        "feedback_count": get("feedback_count") or 0,
+        "feedback_sum": get("feedback_sum") or 0.0,
+        "version": row["version"],
+        "recorded_at": recorded_at(row["version"]),
+        "valid_from": get("valid_from"),
+        "valid_to": get("valid_to"),
+        "expires_at": expires,
+        "status": status,
+        "superseded_by": superseded_by,
+        "restores": get("origin"),
+        "restores_version": get("origin_version"),
+        "reason": get("reason"),
+        "embedding_model": get("embedding_model"),
+        "stored_on": STORED_ON,
+        "degraded": None,
+    }
+    return trusted(Entry, values)
+
+
+def entry_of(operation: Remember) -> Entry:
+    """The Entry that a stamped Remember has just made, before anything else happens to it."""
+    values = {name: getattr(operation, name) for name in _SHARED}
+    values.update(
+        feedback_count=0,
+        feedback_sum=0.0,
+        recorded_at=recorded_at(operation.version),
+        status=Status.SUPERSEDED if operation.describes_past else Status.ACTIVE,
+        superseded_by=None,
+        restores=operation.restores.id if operation.restores else None,
+        restores_version=operation.restores.version if operation.restores else None,
+        stored_on=STORED_ON,
+        degraded=None,
+    )
+    return trusted(Entry, values)
+
+
+def remember_of(row: Mapping[str, Any]) -> Remember:
+    """The Remember that made a node; its `embedding`, where the row has it, included."""
+    get, vector = row.get, row.get("embedding")
+    return Remember.model_construct(
+        op_id=row["version"],
+        version=row["version"],
+        namespace=row["namespace"],
+        changeset=get("changeset"),
+        id=row["id"],
+        content=row["content"],
+        kind=row["kind"],
+        title=row["title"],
+        tags=tuple(row["tags"]),
+        aliases=tuple(row["aliases"]),
+        metadata=json.loads(row["metadata"]),
+        source=row["source"],
+        trust=_TRUST[row["trust"]],
+        pinned=row["pinned"],
+        confidence=row["confidence"],
+        restores=Origin(id=get("origin"), version=get("origin_version")) if get("origin") else None,
+        embedding=None if vector is None else tuple(vector),
+        embedding_model=get("embedding_model"),
+        **{name: get(name) for name in _PLAIN},
+    )
+
+
+def events(row: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What happened to a memory, oldest first: version, cause, and where known reason, actor, changeset, old_version, new_version.
+
+    `life` holds `version|cause`, or `version|superseded|version of what was superseded`; `notes` beside it, in the same
+    order, the rest as JSON. A supersede that names another version of this id is left out. Its reason and what superseded
+    are on the `SUPERSEDES {via: 'explicit', version}` edge.
+    """
+    found = []
+    for event, note in zip(row.get("life") or (), row.get("notes") or (), strict=True):
+        version, cause, *old = event.split("|")
+        if not old or row.get("version") in (None, old[0]):
+            found.append(
+                {"version": version, "cause": cause, **({"old_version": old[0]} if old else {}), **json.loads(note)}
+            )
+    return found
