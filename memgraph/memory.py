@@ -434,8 +434,11 @@ class Memory:
             raise NotFoundError(f"{field}: {missing} of {len(wanted)} ids are not in namespace {self._namespace!r}")
         return found
 
-    def _write(self, *operations: Operation) -> None:
-        self._backend.write([Draft(operation) for operation in operations])
+    def _write(self, *operations: Operation) -> builtins.list[Entry | None]:
+        drafts = [Draft(operation) for operation in operations]
+        if self._embedder is not None and any(isinstance(operation, Remember) for operation in operations):
+            drafts = self._embed(drafts, self._embedder)
+        return self._backend.write(drafts)
 
     def supersede(self, old_id: str, new_id: str, reason: str | None = None) -> Edge:
         """Say that one memory replaces another. A key does that by itself, so two versions of one key are refused.
@@ -701,7 +704,7 @@ class Memory:
         if found.status is Status.ACTIVE:
             return found
         operations = self._restoring(found, _label(reason, "reason"), None)
-        written = self._backend.write([Draft(operation) for operation in operations])
+        written = self._write(*operations)
         return self._entry((written[0] or found).id)
 
     def _restoring(self, found: Entry, reason: str | None, changeset: str | None) -> builtins.list[Operation]:
@@ -713,7 +716,7 @@ class Memory:
         same = found.model_dump(
             include={
                 "content", "key", "kind", "subject", "title", "tags", "aliases", "metadata", "source", "actor", "session",
-                "trust", "pinned", "confidence", "valid_from", "embedding_model",
+                "trust", "pinned", "confidence", "valid_from",
             }
         )  # fmt: skip
         expires = found.expires_at if found.expires_at is not None and found.expires_at > self._now() else None

@@ -45,6 +45,7 @@ _CODES: Final[tuple[tuple[type[Exception], int], ...]] = (
     (errors.PurgedError, 4),
     (errors.LegalHoldError, 4),
     (errors.ReadOnlyError, 4),
+    (errors.AuthError, 4),
     (errors.UnavailableError, 5),
     (errors.StoreLockedError, 5),
     (errors.MemgraphError, 1),
@@ -97,7 +98,15 @@ class _Root(click.Group):
     cls=_Root,
     params=common_options(),
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="\b\nStart with:\n  $ memgraph tour\n  $ memgraph remember Porto --key ada/city",
+    epilog="""\b
+    Start with:
+      $ memgraph tour
+      $ memgraph remember Porto --key ada/city
+
+    \b
+    Exit codes: 0 done, 1 error, 2 wrong usage, 3 not found, 4 refused or in conflict,
+    5 unavailable, 6 partial or pending, 130 interrupted.
+    """,
 )
 @click.version_option(__version__, "-V", "--version", prog_name="memgraph", message="%(prog)s %(version)s")
 def cli() -> None:

@@ -176,7 +176,7 @@ def search_command(
 
     def lines() -> Iterator[str]:
         if not result:
-            call.note("nothing found")
+            call.note(f"nothing found in namespace {call.settings().namespace}")
         entries, scores = [hit.entry for hit in result], [hit.score for hit in result]
         rows = entry_table(call, entries, width, scores)
         if not explain:
@@ -228,7 +228,7 @@ def _show_page(call: Call, page: Page[Any], width: int | None) -> None:
 
     def lines() -> Iterator[str]:
         if not page:
-            call.note("no memories")
+            call.note(f"no memories in namespace {call.settings().namespace}")
         yield from entry_table(call, list(page), width)
         if page.next:
             call.note(f"there are more; go on with --after {page.next}")

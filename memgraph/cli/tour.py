@@ -200,7 +200,9 @@ def write_until_killed(path: str, enough: int = _ENOUGH) -> set[str]:
     """Start a process that writes without end, kill it at once after `enough` acknowledged writes; returns their ids."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     command = [sys.executable, "-c", _WRITER, path]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as writer:  # noqa: S603 - our own program
+    with subprocess.Popen(  # noqa: S603 - our own program, out of reach of the terminal's Ctrl-C
+        command, stdout=subprocess.PIPE, env=environment, start_new_session=True
+    ) as writer:
         pipe = writer.stdout
         if pipe is None:
             raise click.ClickException("the writer has no output")

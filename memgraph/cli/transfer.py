@@ -64,7 +64,10 @@ def import_command(
     fields = _mapping(mapping)
     if dry_run:
         count = _rehearse(call, file, format_, fields, timezone)
-        call.show({"imported": count, "dry_run": True}, lambda: [f"{count} would be imported; nothing was changed"])
+        call.show(
+            {"imported": count, "dry_run": True},
+            lambda: [f"{count} would be new in an empty store; nothing was changed"],
+        )
         return
     memory = call.memory(create=True)
     held = memory.stats().store_entries
@@ -87,7 +90,7 @@ def _rehearse(call: Call, file: str, format_: str, mapping: dict[str, str], time
     """Import into a store in this process's memory, so that every check is the real one."""
     from memgraph import Memory
 
-    with Memory.open(":memory:", namespace=call.settings().namespace) as memory:
+    with Memory.open(**{**call.settings().arguments(), "path": ":memory:"}, preload=False) as memory:
         return _import(call, memory, file, format_, mapping, timezone)
 
 

@@ -23,7 +23,7 @@ import datetime as dt
 import math
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -84,11 +84,15 @@ _EPOCH: Final = dt.date(1970, 1, 1)
 
 
 class Found(NamedTuple):
-    """One term of a query: the documents that hold it, ascending, how often each, and whether the term counts for coverage."""
+    """One term of a query: the documents that hold it, ascending, how often each, and whether the term counts for coverage.
+
+    holding: how many searchable documents of the namespace hold it, where `docs` are only some of them.
+    """
 
     docs: NDArray[np.uint32]
     counts: NDArray[np.uint8]
     covers: bool = True
+    holding: int | None = None
 
 
 class Columns(NamedTuple):
@@ -97,7 +101,8 @@ class Columns(NamedTuple):
     lengths: terms. flags: of rules/text.py. sessions, actors, subjects: numbers, -1 for none; actors and subjects are numbered
     alike. before, after: the neighbouring turns of the session, NEVER or any number past the end for none. days: since 1970, of
     valid_from or else recorded_at. ranks: the place in version order, None if the documents are in that order.
-    session_count: how many sessions there are. turns: whether any document has a neighbour.
+    session_count: every session's number is below it. several: whether documents are of more than one session. turns: whether
+    any document has a neighbour. size: how many documents the namespace has, where the columns hold only some of them.
     """
 
     lengths: NDArray[np.uint16]
@@ -110,7 +115,14 @@ class Columns(NamedTuple):
     days: Ints
     ranks: Ints | None
     session_count: int
+    several: bool
     turns: bool
+    size: int | None = None
+
+    @property
+    def documents(self) -> int:
+        """How many documents the namespace has."""
+        return len(self.flags) if self.size is None else self.size
 
 
 class Asked(NamedTuple):
@@ -144,7 +156,7 @@ def full_date(query: str, year: int) -> int | None:
 
 @dataclass(frozen=True)
 class Scores:
-    """The parts of the scores of a namespace's documents; `total` is what they are ordered by."""
+    """The parts of the scores of a namespace's documents. reached: what words, session and vector give each of them."""
 
     columns: Columns
     asked: Asked
@@ -155,26 +167,23 @@ class Scores:
     session: Floats | None
     cosine: Floats | None
     text: Floats
-    candidates: NDArray[np.intp]
-    total: NDArray[np.float64] = field(repr=False)
+    reached: Floats
+    candidates: Mask
 
     def best(self, limit: int, allowed: Mask | None = None, floor: float | None = None) -> NDArray[np.intp]:
         """The best documents, best first, of equal ones the newer version first.
 
         allowed: only these. floor: only those that match by words, with a text part of at least this.
         """
-        docs, total = self.candidates, self.total
-        if allowed is not None:
-            keep = allowed[docs]
-            docs, total = docs[keep], total[keep]
+        wanted = self.candidates if allowed is None else self.candidates & allowed
         if floor is not None:
-            text = self.text[docs]
-            keep = (text > 0) & (text >= floor)
-            docs, total = docs[keep], total[keep]
-        if len(docs) > limit:
-            least = np.partition(total, len(total) - limit)[len(total) - limit]
-            keep = total >= least
-            docs, total = docs[keep], total[keep]
+            wanted = wanted & (self.text > 0) & (self.text >= floor)
+        docs = np.flatnonzero(wanted)
+        reached = self.reached[docs]
+        if len(docs) > limit:  # whoever lies further behind than the rest can make up is out
+            keep = reached >= np.partition(reached, len(docs) - limit)[len(docs) - limit] - _most(self.asked)
+            docs, reached = docs[keep], reached[keep]
+        total = reached + _priors(self.columns, self.asked, docs)
         ranks = docs if self.columns.ranks is None else self.columns.ranks[docs]
         return docs[np.lexsort((-ranks, -total))][:limit]
 
@@ -205,35 +214,37 @@ class Scores:
             late = int(columns.days[doc]) - asked.day
             found["date"] = DATE * (1 - late / DATE_DAYS) if 0 <= late < DATE_DAYS else 0.0
         rank = doc if columns.ranks is None else int(columns.ranks[doc])
-        found["recency"] = RECENCY * rank / len(columns.flags)
+        found["recency"] = RECENCY * rank / columns.documents
         return {name: value for name, value in found.items() if value}
 
 
-def _at(values: NDArray[_Kind], places: NDArray[np.int64]) -> NDArray[_Kind]:
-    """The values at these places; 0 for a place beyond the end."""
-    wide = np.zeros(len(values) + 1, values.dtype)
-    wide[:-1] = values
-    return wide.take(places, mode="clip")
+def _at(wide: NDArray[_Kind], places: NDArray[np.int64]) -> NDArray[_Kind]:
+    """The values at these places, in a column with a zero at its end; 0 for a place beyond it."""
+    found = np.empty_like(wide)
+    np.take(wide, places, out=found[:-1], mode="clip")
+    found[-1] = 0
+    return found
 
 
 def _bm25(
     columns: Columns, terms: Sequence[Found], searchable: Mask | None, count: int, average: float
 ) -> tuple[Floats, NDArray[Any], list[float]]:
-    """Scores, the covering terms that each document holds as bits, and the weight of each bit."""
-    n = len(columns.flags)
+    """Scores, the covering terms that each document holds as bits, both with a zero at the end, and the weight of each bit."""
+    n = len(columns.flags) + 1
     norm = np.multiply(columns.lengths, np.float32(K1 * B / average), dtype=np.float32)
     norm += np.float32(K1 * (1 - B))
     scores = np.zeros(n, np.float32)
     covering = sum(term.covers for term in terms)
     bits: NDArray[Any] = np.zeros(n, np.uint8 if covering <= 8 else np.uint64)
     weights: list[float] = []
-    for docs, counts, covers in terms:
+    for docs, counts, covers, holding in terms:
         if searchable is not None:
             keep = searchable[docs]
             docs, counts = docs[keep], counts[keep]
-        if not len(docs):
+        if not len(docs) and not holding:
             continue
-        idf = math.log(1 + (count - len(docs) + 0.5) / (len(docs) + 0.5))
+        held = len(docs) if holding is None else max(holding, len(docs))
+        idf = math.log(1 + max(count - held + 0.5, 0.5) / (held + 0.5))
         gain = counts.astype(np.float32)
         below = norm[docs]
         below += gain
@@ -255,7 +266,7 @@ def _shares(bits: NDArray[Any], weights: Sequence[float]) -> Floats:
         for place, weight in enumerate(weights[low : low + 8]):
             table.reshape(-1, 2, 1 << place)[:, 1] += weight / total
         octet = bits if bits.dtype == np.uint8 else (bits >> np.uint64(low)).astype(np.uint8)
-        shares += table[octet]
+        shares += table.take(octet)
     return shares
 
 
@@ -267,15 +278,15 @@ def _sessions(columns: Columns, scores: Floats) -> Floats:
     hits, sessions = hits[inside], sessions[inside]
     sums = np.zeros(columns.session_count + 1, np.float32)  # the last is for documents without a session: number -1
     if len(hits):  # positive floats order like their bits, so one sort puts each session's best first
-        keys = sessions.astype(np.int64) << 32 | 0xFFFFFFFF - scores[hits].view(np.uint32).astype(np.int64)
+        keys = sessions.astype(np.int64) << 32
+        keys |= 0xFFFFFFFF - scores[hits].view(np.uint32).astype(np.int64)
         keys.sort()
-        ordered = keys >> 32
-        starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
-        places = np.arange(len(keys)) - np.repeat(starts, np.diff(starts, append=len(keys)))
-        best = keys[places < SESSION_BEST]
-        values = (0xFFFFFFFF - (best & 0xFFFFFFFF)).astype(np.uint32).view(np.float32)
-        sums += np.bincount(best >> 32, weights=values, minlength=len(sums)).astype(np.float32)
-    return sums[columns.sessions]
+        sessions = (keys >> 32).astype(np.int32)
+        best = np.ones(len(keys), bool)
+        best[SESSION_BEST:] = sessions[SESSION_BEST:] != sessions[:-SESSION_BEST]
+        values = (0xFFFFFFFF - (keys[best] & 0xFFFFFFFF)).astype(np.uint32).view(np.float32)
+        sums += np.bincount(sessions[best], weights=values, minlength=len(sums)).astype(np.float32)
+    return sums.take(columns.sessions)
 
 
 def score(
@@ -293,44 +304,56 @@ def score(
     mean length. cosine: their similarity to the query by an embedder.
     """
     n = len(columns.flags)
-    bm25, bits, weights = _bm25(columns, terms, searchable, count, average or 1.0)
-    text = bm25
+    hits, bits, weights = _bm25(columns, terms, searchable, count, average or 1.0)
+    bm25 = hits[:n]
     spread = answer = session = None
     if columns.turns:
         before, after = columns.before, columns.after
-        one_before, one_after = _at(bm25, before), _at(bm25, after)
-        spread = np.float32(AFTER) * one_before
-        spread += np.float32(BEFORE) * one_after
-        spread += np.float32(AFTER_TWO) * _at(one_before, before)
-        spread += np.float32(BEFORE_TWO) * _at(one_after, after)
-        answer = np.float32(ANSWER) * _at(bm25 * (columns.flags & ASKS != 0), before)
+        one_before, one_after = _at(hits, before), _at(hits, after)
+        spread = np.float32(AFTER) * one_before[:n]
+        spread += np.float32(BEFORE) * one_after[:n]
+        spread += np.float32(AFTER_TWO) * _at(one_before, before)[:n]
+        spread += np.float32(BEFORE_TWO) * _at(one_after, after)[:n]
+        asking = np.zeros_like(hits)
+        np.multiply(bm25, columns.flags & ASKS != 0, out=asking[:n])
+        answer = np.float32(ANSWER) * _at(asking, before)[:n]
         seen_before, seen_after = _at(bits, before), _at(bits, after)
         bits = bits | seen_before | seen_after | _at(seen_before, before) | _at(seen_after, after)
-        text = bm25 + spread + answer
-    coverage = np.float32(COVERAGE) * _shares(bits, weights)
-    text = text + coverage
+    text = coverage = np.float32(COVERAGE) * _shares(bits[:n], weights)
+    text = text + bm25
+    if spread is not None and answer is not None:
+        text += spread
+        text += answer
     reached = text
-    if columns.session_count > 1:
+    if columns.several:
         session = np.float32(SESSION) * _sessions(columns, bm25)
         reached = text + session
-    candidate = reached > 0
+    candidates = reached > 0
     if searchable is not None:
-        candidate &= searchable
-    if cosine is not None and len(cosine):
+        candidates &= searchable
+    if cosine is not None and n:
         near = cosine if searchable is None else np.where(searchable, cosine, 0)
         nearest = np.argpartition(near, -min(VECTOR_BEST, n))[-min(VECTOR_BEST, n) :]
-        candidate[nearest[near[nearest] > 0]] = True
-    docs = np.flatnonzero(candidate)
-    total = reached[docs].astype(np.float64)
-    if cosine is not None:
-        total += VECTOR * cosine[docs]
-    total += _priors(columns, asked, docs)
-    return Scores(columns, asked, bm25, spread, answer, coverage, session, cosine, text, docs, total)
+        candidates[nearest[near[nearest] > 0]] = True
+        reached = reached + np.float32(VECTOR) * cosine
+    return Scores(columns, asked, bm25, spread, answer, coverage, session, cosine, text, reached, candidates)
+
+
+def _most(asked: Asked) -> float:
+    """The most that `_priors` can give, and a little for rounding."""
+    return (
+        STATEMENT
+        + RECENCY
+        + (ACTOR + FIRST) * (asked.name is not None)
+        + WHEN * asked.when
+        + DATE * (asked.day is not None)
+        + 0.001
+    )
 
 
 def _priors(columns: Columns, asked: Asked, docs: NDArray[np.intp]) -> NDArray[np.float64]:
     """What does not depend on the words."""
-    n = max(len(columns.flags), 1)
+    n = max(columns.documents, 1)
     flags = columns.flags[docs]
     total = np.where(flags & ASKS, 0.0, STATEMENT)
     total += (docs if columns.ranks is None else columns.ranks[docs]) * (RECENCY / n)

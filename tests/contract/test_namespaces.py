@@ -76,3 +76,15 @@ def test_none_and_empty_never_mean_all(make_memory: Callable[..., Memory]) -> No
     for bad in ("", (), ("",), ("a", ""), "a//b", "/"):
         with pytest.raises(InvalidInputError):
             Memory(memory.backend, namespace=bad)
+
+
+def test_a_graph_of_a_subtree_names_its_namespaces(memory: Memory) -> None:
+    """With `subtree` the nodes are (namespace, id), so one id may stand in several."""
+    memory.remember("here", id="i")
+    below = memory.namespace("below")
+    below.remember("there", id="i")
+    below.remember("there too", id="j")
+    below.relate("i", "j")
+    graph = memory.graph(subtree=True)
+    assert set(graph.nodes) == {(memory.path, "i"), (below.path, "i"), (below.path, "j")}
+    assert list(graph.edges()) == [((below.path, "i"), (below.path, "j"))]

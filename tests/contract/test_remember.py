@@ -184,3 +184,12 @@ def test_a_purged_id_is_dead(memory: Memory) -> None:
     with pytest.raises(PurgedError):
         memory.remember("secret", id="i")
     assert entry.id not in {e.id for e in everything(memory.backend, entry.namespace, entry.recorded_at)}
+
+
+def test_equal_whatever_store_answered(memory: Memory) -> None:
+    """Where an entry was read from, and how well that store was, are no part of its equality."""
+    entry = memory.remember("a")
+    elsewhere = entry.model_copy(update={"stored_on": ("elsewhere",), "degraded": "slow"})
+    assert elsewhere == entry
+    assert hash(elsewhere) == hash(entry)
+    assert entry.model_copy(update={"content": "b"}) != entry

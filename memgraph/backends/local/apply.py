@@ -17,12 +17,13 @@ from memgraph.backends.local.rows import STATUSES, values_of
 from memgraph.backends.local.tombs import Tombs
 from memgraph.rules import confidence, lineage
 
-__all__ = ["EDGES", "GONE", "MEMORY", "Applier", "apply_all", "newest_version"]
+__all__ = ["EDGES", "GONE", "MEMORY", "Applier", "apply_all", "newest_version", "trim"]
 
 MEMORY: Final = 0  # what a line of the change log says: read this memory again,
 EDGES: Final = 1  # read the edges that begin at this memory again,
 GONE: Final = 2  # this memory is gone; b was its document
 
+_KEPT_CHANGES: Final = 200_000
 _ACTIVE: Final = 0
 _SUPERSEDED: Final = 1
 _CODE: Final = {name: code for code, name in enumerate(STATUSES)}
@@ -396,6 +397,11 @@ class Applier:
         self.removed["foreign"] += execute("delete from foreign_operation where ns = ?", (ns,)).rowcount
         execute("delete from namespace where ns = ?", (ns,))
         self._namespaces = {path: known for path, known in self._namespaces.items() if known != ns}
+
+
+def trim(connection: sqlite3.Connection) -> None:
+    """Drop the old end of the change log; who is further behind reads the tables again."""
+    connection.execute("delete from change where lsn < (select max(lsn) from change) - ?", (_KEPT_CHANGES,))
 
 
 def newest_version(connection: sqlite3.Connection) -> str:

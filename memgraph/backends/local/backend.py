@@ -109,7 +109,14 @@ class LocalBackend:
             self.database.write(index.rebuild)
 
     def _preload(self) -> None:
+        from memgraph.storage.sqlite import repair
+
         try:
+            if self.database.unclean:
+                with self.database.read() as connection:
+                    found = repair.damage(connection)
+                if found:
+                    self.database.injure(found[0])
             with self._live():
                 pass
         except MemgraphError as error:
@@ -253,8 +260,11 @@ class LocalBackend:
     def _seal(self) -> None:
         from memgraph.backends.local import index
 
-        while self.database.write(index.seal):
-            pass
+        sealed = 0
+        while done := self.database.write(index.seal):
+            sealed += done
+        if sealed:
+            self.database.write(apply.trim)
 
     # ---- reading
 

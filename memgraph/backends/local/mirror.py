@@ -147,6 +147,7 @@ class View:
             columns["days"],
             mirror.ranks(),
             len(mirror.sessions) - 1,
+            mirror.several_sessions(),
             mirror.turns,
         )
         self._active: tuple[NDArray[np.bool_] | None, int, float] | None = None
@@ -197,6 +198,7 @@ class Mirror:
         self.turns = False
         self.vectors: dict[str | None, tuple[int, NDArray[np.int64], NDArray[np.float32]]] = {}
         self._last_turn: dict[int, int] = {}
+        self._purged = False
         self._ordered = True
         self._ranks: NDArray[np.int32] | None = None
         self._view: View | None = None
@@ -269,6 +271,7 @@ class Mirror:
             self._append_turns(old)
         dropped = sorted({doc for doc in gone if doc is not None and doc < self.n})
         if dropped:
+            self._purged = True
             self._drop(dropped)
         return True
 
@@ -334,6 +337,14 @@ class Mirror:
             self._ranks = np.empty(self.n, np.int32)
             self._ranks[np.argsort(self.arrays["keys"][: self.n], kind="stable")] = np.arange(self.n, dtype=np.int32)
         return self._ranks
+
+    def several_sessions(self) -> bool:
+        """Whether the documents are of more than one session."""
+        if not self._purged:
+            return len(self.sessions) > 2
+        numbers = self.arrays["sessions"][: self.n]
+        numbers = numbers[numbers >= 0]
+        return len(numbers) > 0 and bool((numbers != numbers[0]).any())
 
     # ---- turns
 

@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from memgraph.backends.neo4j.tokens import tokens
+from memgraph.backends.neo4j.tokens import tokens
 from memgraph.clock import recorded_at
 from memgraph.models import Entry, Status, Trust, trusted
 from memgraph.operations import Origin, Remember

@@ -57,12 +57,15 @@ def translate(error: sqlite3.Error, where: str) -> MemgraphError:
 
 
 class _Unit(Generic[T]):
-    """One caller's part of a group commit."""
+    """One caller's part of a group commit. `wake` is released when it is done, or when its caller is to lead."""
 
-    __slots__ = ("done", "error", "value", "work")
+    __slots__ = ("done", "error", "leads", "value", "wake", "work")
 
     def __init__(self, work: Callable[[sqlite3.Connection], T]) -> None:
         self.work = work
+        self.wake = threading.Lock()
+        self.wake.acquire()
+        self.leads = False
         self.done = False
         self.error: BaseException | None = None
         self.value: T | None = None
@@ -74,8 +77,8 @@ class Database:
     durability: "full" syncs each commit to the device before it is acknowledged; "normal" may lose the last commits
     when the power fails, never when the process does. lock_timeout: seconds to wait for another process's write.
 
-    Writers queue up; whoever gets the write lock runs the work of all that wait in one transaction (group commit), each
-    caller's in a savepoint of its own. Readers take a snapshot and wait for nobody.
+    Writers queue up; one of them leads: it runs the work of all that wait in one transaction (group commit), each caller's in
+    a savepoint of its own, and hands the lead on. Readers take a snapshot and wait for nobody.
     """
 
     def __init__(
@@ -93,7 +96,6 @@ class Database:
         self._forked: Callable[[], None] | None = None
         self._reset_locks()
         self._writer: sqlite3.Connection | None = None
-        self._queue: deque[_Unit[Any]] = deque()
         self._idle: deque[sqlite3.Connection] = deque()
         try:
             self._open()
@@ -162,12 +164,13 @@ class Database:
             page = int.from_bytes(header[16:18], "big")
             expected = (65536 if page == 1 else page) * int.from_bytes(header[28:32], "big")
             if size < expected and not self.unclean:
-                self._injure(f"the file is cut: {size} of {expected} bytes are there")
+                self.injure(f"the file is cut: {size} of {expected} bytes are there")
                 self._mode = "ro"
         if (not self.read_only and not (os.access(path, os.W_OK) or not size)) or not os.access(path.parent, os.W_OK):
             self.read_only, self._mode = True, "ro"
 
-    def _injure(self, damage: str) -> None:
+    def injure(self, damage: str) -> None:
+        """Note that the file is damaged; from now on it is only read."""
         self.damage = damage
         self.read_only = True
 
@@ -253,7 +256,7 @@ class Database:
     def _judge(self, error: sqlite3.Error) -> MemgraphError:
         found = translate(error, self.where)
         if isinstance(found, StoreCorruptError) and self.damage is None:
-            self._injure(str(error))
+            self.injure(str(error))
         return found
 
     # ---- writing
@@ -264,12 +267,23 @@ class Database:
             raise ClosedError(f"{self.where} was closed", hint="Open it again.")
         self.require_writable()
         unit = _Unit(work)
-        self._queue.append(unit)
-        with self._write_lock:
-            if not unit.done:
-                if self._closed:  # while this waited
-                    raise ClosedError(f"{self.where} was closed", hint="Open it again.")
-                self._drain()
+        with self._queue_lock:
+            self._queue.append(unit)
+            if not self._led:
+                self._led = unit.leads = True
+        if not unit.leads:
+            self._wait(unit)
+        if unit.leads:
+            try:
+                with self._write_lock:
+                    if self._closed:  # while this waited
+                        raise ClosedError(f"{self.where} was closed", hint="Open it again.")
+                    self._drain()
+            finally:
+                with self._queue_lock:
+                    if unit in self._queue:  # it was not run: nobody else is to run it
+                        self._queue.remove(unit)
+                self._pass_on()
         if unit.error is not None:
             if isinstance(unit.error, sqlite3.Error):
                 raise self._judge(unit.error) from None
@@ -286,16 +300,40 @@ class Database:
         if self.read_only:
             raise ReadOnlyError(f"{self.where} is open for reading only", hint="Open it where it can be written.")
 
+    def _wait(self, unit: _Unit[Any]) -> None:
+        """Until a leader has done the unit, or its caller is to lead. Who is interrupted takes the unit back or hands on the lead."""
+        try:
+            unit.wake.acquire()
+        except BaseException:
+            with self._queue_lock:
+                if unit in self._queue:
+                    self._queue.remove(unit)
+            if unit.leads:
+                self._pass_on()
+            raise
+
+    def _pass_on(self) -> None:
+        """Let the first that waits lead, or nobody."""
+        with self._queue_lock:
+            if self._queue:
+                self._queue[0].leads = True
+                self._queue[0].wake.release()
+            else:
+                self._led = False
+
     def _drain(self) -> None:
-        batch: list[_Unit[Any]] = []
-        while self._queue and len(batch) < 256:
-            batch.append(self._queue.popleft())
+        with self._queue_lock:
+            batch = [self._queue.popleft() for _ in range(min(len(self._queue), 256))]
         try:
             if len(batch) == 1 or not self._together(batch):
                 for unit in batch:
                     self._alone(unit)
-        finally:  # a KeyboardInterrupt in here must not leave the others waiting: they run their work themselves
-            self._queue.extendleft(reversed([unit for unit in batch if not unit.done]))
+        finally:  # after a KeyboardInterrupt in here the others run their work themselves
+            with self._queue_lock:
+                self._queue.extendleft(reversed([unit for unit in batch if not unit.done]))
+            for unit in batch:
+                if unit.done and not unit.leads:
+                    unit.wake.release()
 
     def _alone(self, unit: _Unit[Any]) -> None:
         connection = self._writer
@@ -386,6 +424,9 @@ class Database:
         return sum(path.stat().st_size for path in found if path.exists())
 
     def _reset_locks(self) -> None:
+        self._queue: deque[_Unit[Any]] = deque()
+        self._queue_lock = threading.Lock()
+        self._led = False
         self._write_lock = threading.RLock() if self.path is None else threading.Lock()
 
     def on_fork(self, callback: Callable[[], None]) -> None:
@@ -396,7 +437,6 @@ class Database:
         self._reset_locks()
         if self._forked is not None:
             self._forked()
-        self._queue = deque()
         if self.path is None or self._closed:
             return
         _ABANDONED.append((self._writer, list(self._idle)))

@@ -1,0 +1,323 @@
+"""The Bolt connection: driver, retries, deadlines; runs statements of `cypher/` by name. No driver error leaves this module.
+
+Promises: a server that is dead, frozen or cut off is reported within about `timeout`, also in the middle of a statement,
+while a slow statement on a living server may take its time; credentials are tried once; what the server asks to repeat is
+repeated with jitter; a read sees every write that this object has made in any thread; a fork gets its own connections.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any, Final, Protocol, TypeVar
+from urllib.parse import urlsplit
+
+import neo4j
+from neo4j.exceptions import DriverError, IncompleteCommit, Neo4jError
+from neo4j.time import DateTime
+
+from memgraph.errors import (
+    AuthError,
+    ClosedError,
+    InvalidInputError,
+    MemgraphError,
+    UnavailableError,
+    UnsupportedError,
+)
+from memgraph.storage.bolt_errors import LOST, is_again, is_out_of_memory, translated
+from memgraph.storage.bolt_watch import Watch
+from memgraph.storage.queries import statement
+
+__all__ = ["MINIMUM", "SCHEMES", "Again", "Bolt", "OutcomeUnknownError", "Runner"]
+
+SCHEMES: Final = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
+MINIMUM: Final = (5, 26)
+_BACK_OFF: Final = 0.02  # seconds; grows to eleven times that
+_LOST_RETRIES: Final = 2
+_MEMORY_RETRIES: Final = 4
+_orphans: list[Any] = []  # drivers of the parent process: not ours to close
+
+T = TypeVar("T")
+Rows = list[dict[str, Any]]
+
+
+class Again(Exception):  # noqa: N818 - no error: it never leaves `transaction`
+    """Raised by a transaction's work to have it rolled back and run once more."""
+
+
+class OutcomeUnknownError(UnavailableError):
+    """The connection broke during the commit: it may have happened or not."""
+
+
+class Runner(Protocol):
+    """Something that runs statements: a connection (each in a transaction of its own, for reading) or a transaction."""
+
+    def run(self, name: str, /, **parameters: Any) -> Rows:
+        """Run the statement of this name, such as "read/current", and return all rows as plain Python values."""
+        ...
+
+
+class Bolt:
+    """Connections to one database of one server or cluster. Safe for threads and forks.
+
+    uri: one of SCHEMES. auth: (user, password), or None where the server asks for none. database: None is the user's home.
+    timeout: seconds until a server that does not answer is reported. retry_time: seconds in which what the server asks to
+    repeat is repeated. statement_limit: seconds after which the server ends a statement. pool: connections at most.
+    """
+
+    def __init__(
+        self,
+        uri: str,
+        auth: tuple[str, str] | None = None,
+        database: str | None = None,
+        *,
+        timeout: float = 0.8,
+        retry_time: float = 30.0,
+        statement_limit: float = 120.0,
+        pool: int = 8,
+    ) -> None:
+        parts = urlsplit(uri)
+        if parts.scheme not in SCHEMES or not parts.hostname:
+            raise InvalidInputError(f"must begin with one of {', '.join(SCHEMES)} and name a host", field="primary")
+        if parts.username is not None or parts.password is not None:
+            raise InvalidInputError(
+                "must not hold credentials", field="primary", hint="Give them as `auth`, or in NEO4J_USERNAME and NEO4J_PASSWORD."
+            )
+        self._uri, self._auth, self.database = uri, auth, database
+        self.where = f"{parts.scheme}://{parts.netloc}" + (f"/{database}" if database else "")
+        self.timeout, self._retry_time, self._limit, self._pool = timeout, retry_time, statement_limit, pool
+        self.version: tuple[int, ...] = ()
+        self._closed = False
+        self._refused: MemgraphError | None = None
+        self._on_fork: list[Callable[[], None]] = []
+        self._fresh()
+
+    def _fresh(self) -> None:
+        self._pid = os.getpid()
+        self._driver: neo4j.Driver | None = None
+        self._connecting = threading.Lock()
+        self._slots = threading.BoundedSemaphore(self._pool)
+        self._watch = Watch(self.timeout)
+
+    def __repr__(self) -> str:
+        return f"<Bolt {self.where}>"
+
+    def on_fork(self, call: Callable[[], None]) -> None:
+        """Have this called in a new process before its first statement."""
+        self._on_fork.append(call)
+
+    # ---- running
+
+    def run(self, name: str, /, **parameters: Any) -> Rows:
+        """Run one reading statement in a transaction of its own."""
+        text, values = statement(name), _for_driver(parameters)
+
+        def once(session: neo4j.Session) -> Rows:
+            return _rows(session.run(neo4j.Query(text, timeout=self._limit), values))  # type: ignore[arg-type]
+
+        return self._retrying(once, neo4j.READ_ACCESS)
+
+    def execute(self, text: str) -> None:
+        """Run one statement of the schema, whose text is given, by itself."""
+
+        def once(session: neo4j.Session) -> None:
+            session.run(neo4j.Query(text, timeout=self._limit)).consume()  # type: ignore[arg-type]
+
+        self._retrying(once, neo4j.WRITE_ACCESS)
+
+    def transaction(self, work: Callable[[Runner], T]) -> T:
+        """Run `work` in one writing transaction and commit it; it is run again where the server asks for that.
+
+        Raises what `work` raises (then nothing is written), UnavailableError, and OutcomeUnknownError.
+        """
+
+        def once(session: neo4j.Session) -> T:
+            transaction = session.begin_transaction(timeout=self._limit)
+            try:
+                result = work(_Transaction(transaction))
+                transaction.commit()
+                return result
+            finally:
+                transaction.close()
+
+        return self._retrying(once, neo4j.WRITE_ACCESS)
+
+    def _retrying(self, once: Callable[[neo4j.Session], T], access: str) -> T:
+        began, attempt, lost, memory = time.monotonic(), 0, 0, 0
+        while True:
+            try:
+                with self._session(access) as session:
+                    return once(session)
+            except Again:
+                pass
+            except MemgraphError:
+                raise
+            except (Neo4jError, DriverError, OSError) as error:
+                memory += is_out_of_memory(error)
+                if isinstance(error, LOST):
+                    lost += 1
+                    again = lost <= _LOST_RETRIES and time.monotonic() - began < self.timeout / 4
+                    if isinstance(error, IncompleteCommit):
+                        raise OutcomeUnknownError(
+                            f"the connection to {self.where} broke during a commit", hint="Write again with the same id."
+                        ) from None
+                else:
+                    again = is_again(error) and memory <= _MEMORY_RETRIES
+                if not again:
+                    raise self._translated(error) from None
+            attempt += 1
+            if time.monotonic() - began > self._retry_time:
+                raise UnavailableError(
+                    f"{self.where} asked to repeat this for {self._retry_time:.0f} s", hint="Try again later."
+                )
+            time.sleep(_BACK_OFF * random.random() * (1 + min(attempt, 10)))  # noqa: S311 - jitter
+
+    def _translated(self, error: BaseException) -> MemgraphError:
+        found = translated(error, self.where, self.database)
+        if isinstance(found, AuthError):
+            self._refused = found
+        return found
+
+    @contextmanager
+    def _session(self, access: str) -> Iterator[neo4j.Session]:
+        driver = self._connected()
+        with self._watch.turn(self._slots, self.where):
+            session = driver.session(
+                database=self.database, bookmark_manager=self._bookmarks, default_access_mode=access, fetch_size=2000
+            )
+            try:
+                with self._watch.over(session, self.where):
+                    yield session
+            finally:
+                try:
+                    session.close()
+                except (Neo4jError, DriverError, OSError):
+                    pass  # what was read or committed stays so; a broken connection leaves the pool by itself
+
+    # ---- connecting
+
+    def connect(self) -> None:
+        """Connect now, instead of at the first statement. Raises UnavailableError, AuthError, UnsupportedError and others."""
+        self._connected()
+
+    def _connected(self) -> neo4j.Driver:
+        if self._pid != os.getpid():
+            _orphans.append(self._driver)
+            self._fresh()
+            for call in self._on_fork:
+                call()
+        if self._closed:
+            raise ClosedError("the connection was closed", hint="Open the store again.")
+        if self._refused is not None:
+            raise type(self._refused)(str(self._refused), hint=self._refused.hint)
+        if self._driver is not None:
+            return self._driver
+        failures = self._watch.failures
+        with self._connecting:
+            if self._driver is not None:
+                return self._driver
+            if self._refused is not None:
+                raise type(self._refused)(str(self._refused), hint=self._refused.hint)
+            if failures != self._watch.failures:
+                raise UnavailableError(f"{self.where} cannot be reached", hint="Is the server running?")
+            try:
+                self._driver = self._open()
+            except UnavailableError:
+                self._watch.failures += 1
+                raise
+            return self._driver
+
+    def _open(self) -> neo4j.Driver:
+        driver = None
+        try:
+            driver = neo4j.GraphDatabase.driver(
+                self._uri,
+                auth=self._auth,
+                connection_acquisition_timeout=self.timeout,
+                connection_timeout=self.timeout * 0.75,
+                connection_write_timeout=30.0,
+                liveness_check_timeout=self.timeout / 4,
+                max_connection_pool_size=self._pool + 1,
+                max_transaction_retry_time=0,
+                keep_alive=True,
+                telemetry_disabled=True,
+                notifications_min_severity="OFF",
+            )
+            info = driver.get_server_info(database=self.database)
+        except (Neo4jError, DriverError, OSError, ValueError) as error:
+            if driver is not None:
+                driver.close()
+            raise self._translated(error) from None
+        self.version = _version(info.agent)
+        if self.version < MINIMUM:
+            driver.close()
+            raise UnsupportedError(
+                f"{self.where} is {info.agent}; memgraph needs Neo4j {MINIMUM[0]}.{MINIMUM[1]} or newer",
+                hint="Update the server.",
+            )
+        self._bookmarks = neo4j.GraphDatabase.bookmark_manager()
+        return driver
+
+    def close(self) -> None:
+        """Give the connections up. Closing twice is fine."""
+        if self._closed:
+            return
+        self._closed = True
+        self._watch.stop()
+        if self._driver is not None and self._pid == os.getpid():
+            self._driver.close()
+
+
+class _Transaction:
+    """A running transaction as a Runner."""
+
+    def __init__(self, transaction: neo4j.Transaction) -> None:
+        self._transaction = transaction
+
+    def run(self, name: str, /, **parameters: Any) -> Rows:
+        return _rows(self._transaction.run(statement(name), _for_driver(parameters)))  # type: ignore[arg-type]
+
+
+def _version(agent: str) -> tuple[int, ...]:
+    """The numbers in a server's name, such as "Neo4j/5.26.20" or "Neo4j/5.27-aura"."""
+    parts = agent.partition("/")[2].split("-")[0].split(".")
+    return tuple(int(part) for part in parts if part.isdigit())
+
+
+# ---- values
+
+
+def _rows(result: neo4j.Result) -> Rows:
+    return [{name: _plain(value) for name, value in record.data().items()} for record in result]
+
+
+def _plain(value: Any) -> Any:
+    """What a statement returned, with Python's own times in UTC."""
+    if isinstance(value, DateTime):
+        return value.to_native().astimezone(UTC)
+    if isinstance(value, dict):
+        return {name: _plain(each) for name, each in value.items()}
+    if isinstance(value, list) and value and not isinstance(value[0], str | float | int):
+        return [_plain(each) for each in value]
+    return value
+
+
+def _for_driver(value: Any) -> Any:
+    """Parameters with every time at a fixed offset: a named zone can crash the driver."""
+    kind = type(value)
+    if kind is str or kind is float or kind is int or kind is bool or value is None:
+        return value
+    if isinstance(value, datetime):
+        return value if value.tzinfo is UTC else value.astimezone(UTC)
+    if isinstance(value, dict):
+        return {name: _for_driver(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        if value and type(value[0]) is float:
+            return list(value)
+        return [_for_driver(each) for each in value]
+    return value

@@ -1,0 +1,108 @@
+"""What the errors of server and driver mean to us. Their texts may hold values, so only their codes are repeated."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from neo4j.exceptions import (
+    AuthError as DriverAuthError,
+)
+from neo4j.exceptions import (
+    ConfigurationError,
+    ConnectionAcquisitionTimeoutError,
+    Forbidden,
+    IncompleteCommit,
+    Neo4jError,
+    ServiceUnavailable,
+    SessionExpired,
+    TransientError,
+    UnsupportedServerProduct,
+)
+
+from memgraph.errors import AuthError, InvalidInputError, MemgraphError, UnavailableError, UnsupportedError
+
+__all__ = ["LOST", "is_again", "is_out_of_memory", "translated"]
+
+LOST: Final = (ServiceUnavailable, SessionExpired, IncompleteCommit)
+"""The connection is gone; another may work."""
+
+_AGAIN: Final = frozenset({"Neo.ClientError.Statement.EntityNotFound"})
+_AUTH: Final = (
+    "Neo.ClientError.Security.Unauthorized",
+    "Neo.ClientError.Security.AuthenticationRateLimit",
+    "Neo.ClientError.Security.CredentialsExpired",
+    "Neo.ClientError.Security.TokenExpired",
+)
+_ABSENT: Final = ("Neo.ClientError.Database.DatabaseNotFound",)
+_ENDED: Final = (
+    "Neo.ClientError.Transaction.TransactionTimedOut",
+    "Neo.ClientError.Transaction.TransactionTimedOutClientConfiguration",
+    "Neo.ClientError.Transaction.LockClientStopped",
+    "Neo.ClientError.General.DatabaseUnavailable",
+)
+
+
+def _code(error: BaseException) -> str:
+    return getattr(error, "code", None) or ""
+
+
+def is_again(error: BaseException) -> bool:
+    """Whether the server asks to run the same once more."""
+    return isinstance(error, TransientError) or _code(error) in _AGAIN
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether a transaction reached the server's memory limit: repeating that helps only while others use it."""
+    return "OutOfMemory" in _code(error)
+
+
+def translated(error: BaseException, where: str, database: str | None) -> MemgraphError:
+    """The error of ours that says what to do."""
+    code = _code(error)
+    if code.endswith("CredentialsExpired"):
+        return AuthError(f"the password for {where} has expired", hint="Change it on the server, then try again.")
+    if code.endswith("AuthenticationRateLimit"):
+        return AuthError(
+            f"{where} has locked these credentials after failed attempts", hint="Wait, then try the right ones once."
+        )
+    if isinstance(error, DriverAuthError) or code in _AUTH:
+        return AuthError(f"{where} refused the credentials", hint="Check NEO4J_USERNAME and NEO4J_PASSWORD.")
+    if isinstance(error, Forbidden):
+        return AuthError(f"{where} does not allow this user to do that ({code})", hint="Ask for the rights.")
+    if code in _ABSENT:
+        return InvalidInputError(
+            f"{where} has no database {database!r}" if database else f"{where} has no such database", field="database"
+        )
+    if isinstance(error, UnsupportedServerProduct):
+        return UnsupportedError(f"{where} is no Neo4j server that this build can talk to", hint="Update the server.")
+    if isinstance(error, ConfigurationError | ValueError):
+        return InvalidInputError("cannot be used to connect", field="primary", hint="Check address and credentials.")
+    if is_out_of_memory(error):
+        return UnavailableError(
+            f"{where} has no memory left for a transaction ({code})", hint="Write less at once, or raise the limit."
+        )
+    if isinstance(error, TransientError):
+        return UnavailableError(f"{where} is busy ({code})", hint="Try again later.")
+    if code in _ENDED:
+        return UnavailableError(f"{where} ended the transaction ({code})", hint="Try again later, or ask for less.")
+    if isinstance(error, Neo4jError):
+        return MemgraphError(f"{where} refused a statement ({code})", hint="Run `memgraph doctor`.")
+    if isinstance(error, (*LOST, ConnectionAcquisitionTimeoutError, OSError)):
+        return UnavailableError(f"{where} cannot be reached{_why(error)}", hint="Is the server running?")
+    return UnavailableError(f"{where} does not speak Bolt, or broke off ({type(error).__name__})", hint="Check the port.")
+
+
+def _why(error: BaseException) -> str:
+    causes, found = "", error
+    while found is not None and len(causes) < 4000:
+        causes += str(found).lower()
+        found = found.__cause__ or found.__context__  # type: ignore[assignment]
+    if "certificate" in causes or "ssl" in causes:
+        return ": no trusted TLS connection"
+    if "http" in causes or "handshake" in causes or "magic" in causes:
+        return ": the port does not speak Bolt"
+    if "refused" in causes:
+        return ": connection refused"
+    if "resolve" in causes or "name or service" in causes or "address" in causes and "unknown" in causes:
+        return ": unknown host"
+    return ""

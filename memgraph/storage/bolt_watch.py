@@ -1,0 +1,149 @@
+"""Notices that a server stopped answering in the middle of a statement, and lets the caller know.
+
+The driver waits for an answer as long as the connection stands, which a frozen server or a cut cable does not end. While
+statements are under way, one thread asks the server for a Bolt handshake on a connection of its own; if that brings no
+answer the connections of the waiting statements are shut down, and their callers wake up.
+"""
+
+from __future__ import annotations
+
+import itertools
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from memgraph.errors import UnavailableError
+
+__all__ = ["Watch", "answers"]
+
+_HANDSHAKE: Final = b"\x60\x60\xb0\x17" + b"\x00\x00\x04\x04" + b"\x00" * 12
+_STEP: Final = 0.05
+
+
+def answers(address: tuple[str, int], timeout: float) -> bool:
+    """Whether something at this address takes a connection and reacts to a Bolt handshake within `timeout` seconds."""
+    until = time.monotonic() + timeout
+    try:
+        with socket.create_connection(address, timeout) as probe:
+            probe.settimeout(max(0.01, until - time.monotonic()))
+            probe.sendall(_HANDSHAKE)
+            try:
+                probe.recv(4)
+            except ConnectionError:  # a TLS port hangs up on this: also a sign of life
+                pass
+            return True
+    except OSError:
+        return False
+
+
+class _Flight:
+    def __init__(self, session: Any) -> None:
+        self.session = session
+        self.alive_at = time.monotonic()
+        self.dead = False
+
+
+class Watch:
+    """Watches over the statements of one connection pool. timeout: seconds until silence is reported."""
+
+    def __init__(self, timeout: float) -> None:
+        self.failures = 0
+        self._timeout = timeout
+        self._flights: dict[int, _Flight] = {}
+        self._numbers = itertools.count()
+        self._wake = threading.Event()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._stopped = False
+
+    def stop(self) -> None:
+        """End the thread."""
+        self._stopped = True
+        self._wake.set()
+
+    @contextmanager
+    def turn(self, slots: threading.BoundedSemaphore, where: str) -> Iterator[None]:
+        """Wait for a free connection; if the server is found dead meanwhile, do not wait for it a second time."""
+        failures = self.failures
+        while not slots.acquire(timeout=_STEP):
+            if self.failures != failures:
+                raise UnavailableError(f"{where} does not answer", hint="Is the server running?")
+        try:
+            yield
+        finally:
+            slots.release()
+
+    @contextmanager
+    def over(self, session: Any, where: str) -> Iterator[None]:
+        """Watch while a session is in use. Raises UnavailableError in place of what the driver makes of a shutdown."""
+        flight = _Flight(session)
+        number = next(self._numbers)
+        self._flights[number] = flight
+        if self._thread is None:
+            self._start()
+        self._wake.set()
+        try:
+            yield
+        except BaseException:
+            if flight.dead:
+                raise UnavailableError(f"{where} does not answer", hint="Is the server running?") from None
+            raise
+        finally:
+            del self._flights[number]
+
+    def _start(self) -> None:
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._loop, name="memgraph-watch", daemon=True)
+                self._thread.start()
+
+    def _loop(self) -> None:
+        while not self._stopped:
+            self._wake.wait()
+            self._wake.clear()
+            while self._flights and not self._stopped:
+                self._look()
+                time.sleep(_STEP)
+
+    def _look(self) -> None:
+        now = time.monotonic()
+        silent = [flight for flight in list(self._flights.values()) if now - flight.alive_at > self._timeout / 2]
+        places: dict[tuple[str, int], list[_Flight]] = {}
+        for flight in silent:
+            address = _address(flight.session)
+            if address is not None:
+                places.setdefault(address, []).append(flight)
+        for address, flights in places.items():
+            alive = answers(address, self._timeout / 2)
+            if not alive:
+                self.failures += 1
+            for flight in flights:
+                if alive:
+                    flight.alive_at = time.monotonic()
+                else:
+                    flight.dead = True
+                    _shut(flight.session)
+
+
+def _socket(session: Any) -> Any:
+    """The socket under a session that has a connection; the driver offers no public way to it."""
+    connection = getattr(session, "_connection", None)
+    return getattr(getattr(connection, "socket", None), "_socket", None)
+
+
+def _address(session: Any) -> tuple[str, int] | None:
+    try:
+        name = _socket(session).getpeername()
+        return name[0], name[1]
+    except (OSError, AttributeError):
+        return None
+
+
+def _shut(session: Any) -> None:
+    try:
+        _socket(session).shutdown(socket.SHUT_RDWR)
+    except (OSError, AttributeError):
+        pass  # it is closed already
