@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import builtins
+import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -193,14 +194,7 @@ class Memory:
         """Open what the MEMGRAPH_* variables and `memgraph.toml` name; see `memgraph config`."""
         from memgraph.config import resolve
 
-        settings = resolve()
-        return cls.open(
-            settings.store,
-            namespace=settings.namespace,
-            durability=settings.durability,
-            lock_timeout=settings.lock_timeout,
-            max_clock_drift=settings.max_clock_drift,
-        )
+        return cls.open(**resolve().arguments())
 
     def namespace(self, *segments: str) -> Memory:
         """A view of another namespace of the same store: below this one, or any if this was opened without a namespace."""
@@ -914,64 +908,70 @@ class Memory:
         header = interchange.Header(self._namespace, bool(subtree))
         return interchange.write(path, header, _counted(self._backend.operations(self._scope(subtree)), progress))
 
-    def import_from(self, path: str | Path, *, progress: Progress | None = None) -> int:
+    def import_from(self, path: str | Path, *, move: bool = False, progress: Progress | None = None) -> int:
         """Apply an export; returns how many of its operations were news here. A second import changes nothing.
 
-        The file is checked as a whole first. Its namespaces must lie in this one, or anywhere if this was opened without a
-        namespace. Raises StoreCorruptError, StoreVersionError, ClockDriftError, InvalidInputError; then nothing was applied.
+        The file is checked as a whole before anything is applied; should the process die half-way, import it again.
+        Its namespaces must lie in this one, or anywhere if this was opened without a namespace. move: put what lay in the
+        file's namespace into this one instead; what was purged there cannot be carried along.
+        progress: called with the number of operations applied so far.
+
+        Raises StoreCorruptError, StoreVersionError, ClockDriftError, InvalidInputError, and ConflictError where an id names
+        other content here.
         """
         from memgraph import interchange
 
+        header, items = interchange.read(path)
+        source = header.namespace if move else None
+        for part in _pages(_operations(items)):
+            self._admit([self._moved(operation, source) for operation in part])
         _, items = interchange.read(path)
-        buried: builtins.list[dict[str, Any]] = []
-        operations: builtins.list[Operation | Unknown] = []
-        scope = self._scope(subtree=True)
+        if not move:
+            self._backend.bury(item for item in items if isinstance(item, dict))
+            _, items = interchange.read(path)
+        changed = applied = 0
+        for part in _pages(_operations(items)):
+            changed += self._backend.apply([self._moved(operation, source) for operation in part])
+            applied += len(part)
+            if progress is not None:
+                progress(applied)
+        return changed
+
+    def _moved(self, operation: Operation | Unknown, source: str | None) -> Operation | Unknown:
+        from memgraph import interchange
+
+        return operation if source is None else interchange.moved(operation, source, self._namespace)
+
+    def _admit(self, operations: builtins.list[Operation | Unknown]) -> None:
+        """Refuse what must not come in: another namespace, stamps from the future, an id that names other content here."""
         latest = int((self._clock() + self._max_clock_drift) * 1000)
-        for item in items:
-            if isinstance(item, dict):
-                buried.append(item)
-                continue
-            if not self._root and not scope.holds(item.namespace):
+        scope = self._scope(subtree=True)
+        spaces: dict[str, builtins.list[Remember]] = {}
+        for operation in operations:
+            if not self._root and not scope.holds(operation.namespace):
                 raise InvalidInputError(
                     f"holds memories outside of namespace {self._namespace!r}",
                     field="path",
-                    hint="Open the store without a namespace to import them.",
+                    hint="Import with move, or open the store without a namespace.",
                 )
-            if millis(item.version) > latest:
+            if millis(operation.version) > latest:
                 raise ClockDriftError(
                     "the file holds versions further ahead of this machine's clock than max_clock_drift allows",
                     hint="Set the clock right, or raise max_clock_drift.",
                 )
-            operations.append(item)
-        self._refuse_other_content(operations)
-        self._backend.bury(buried)
-        changed = 0
-        for start in range(0, len(operations), _PAGE):
-            changed += self._backend.apply(operations[start : start + _PAGE])
-            if progress is not None:
-                progress(min(start + _PAGE, len(operations)))
-        return changed
-
-    def _refuse_other_content(self, operations: Iterable[Operation | Unknown]) -> None:
-        """An id that names other content here cannot be imported: one of the two would be lost."""
-        spaces: dict[str, builtins.list[Remember]] = {}
-        for operation in operations:
             if isinstance(operation, Remember):
                 spaces.setdefault(operation.namespace, []).append(operation)
         for space, writes in spaces.items():
-            for start in range(0, len(writes), _PAGE):
-                part = writes[start : start + _PAGE]
-                known = self._backend.get(space, [write.id for write in part], self._now())
-                clash = [
-                    write
-                    for write in part
-                    if write.id in known and (known[write.id].content, known[write.id].key) != (write.content, write.key)
-                ]
-                if clash:
-                    raise ConflictError(
-                        f"{len(clash)} ids in the file name memories with other content here; nothing was imported",
-                        hint="Import into another namespace.",
-                    )
+            known = self._backend.get(space, [write.id for write in writes], self._now())
+            same = [
+                write.id not in known or (known[write.id].content, known[write.id].key) == (write.content, write.key)
+                for write in writes
+            ]
+            if not all(same):
+                raise ConflictError(
+                    f"{same.count(False)} ids or more in the file name memories with other content here; nothing was imported",
+                    hint="Import into another namespace.",
+                )
 
     def check(self, *, repair: bool = False, reindex: bool = False) -> CheckReport:
         """Look for damage and broken laws. repair: mend what can be mended. reindex: rebuild the text index first."""
@@ -1000,6 +1000,16 @@ class Memory:
 
 def _op_id() -> str:
     return new_id()
+
+
+def _operations(items: Iterable[Operation | Unknown | dict[str, Any]]) -> Iterator[Operation | Unknown]:
+    return (item for item in items if not isinstance(item, dict))
+
+
+def _pages(items: Iterable[T]) -> Iterator[builtins.list[T]]:
+    rest = iter(items)
+    while part := builtins.list(itertools.islice(rest, _PAGE)):
+        yield part
 
 
 def _counted(items: Iterable[T], progress: Progress | None) -> Iterator[T]:

@@ -115,7 +115,7 @@ class Entry(_Value):
     key: the slot whose current value it is or was. version: the clock reading that orders it. recorded_at: that reading as UTC.
     valid_from, valid_to: when it was true in the world. expires_at: from then on it is neither current nor found.
     confidence: as given at the write, 0 to 1. feedback_count, feedback_sum: how many signals came since, and their weighted sum.
-    superseded_by: the id of what replaced it. restores, restores_version: id and version of the memory that it is a restored copy of.
+    superseded_by: the id of what replaced it. restores, restores_version: id and version of the memory that it is a copy of.
     """
 
     id: str
@@ -488,7 +488,6 @@ class Stats(_Value):
     store_namespaces: int
     bytes: int
     unsealed: int
-    graph_loaded: bool
 
 
 class StoreStatus(_Value):
@@ -504,3 +503,4 @@ class StoreStatus(_Value):
     degraded: str | None = None
     scrub_pending: bool = False
     clock_ahead_ms: int = 0
+    graph_loaded: bool = False

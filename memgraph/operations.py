@@ -6,6 +6,7 @@ Applying one twice changes nothing, and any order of arrival gives the same grap
 
 from __future__ import annotations
 
+import functools
 from datetime import datetime
 from typing import Annotated, Any, Final, Literal, Self
 
@@ -191,8 +192,12 @@ class Unknown(BaseModel):
 Known = Annotated[
     Remember | Supersede | Relate | Unrelate | Retire | Restore | Reinforce | Purge, Field(discriminator="op")
 ]
-_known: TypeAdapter[Any] = TypeAdapter(Known)
 _KINDS: Final = frozenset({"remember", "supersede", "relate", "unrelate", "retire", "restore", "reinforce", "purge"})
+
+
+@functools.cache
+def _known() -> TypeAdapter[Any]:
+    return TypeAdapter(Known)
 
 
 def parse(line: dict[str, Any]) -> Operation | Unknown:
@@ -206,7 +211,7 @@ def parse(line: dict[str, Any]) -> Operation | Unknown:
         checks.namespace(found.namespace)
         return found
     try:
-        operation: Operation = _known.validate_python(line)
+        operation: Operation = _known().validate_python(line)
     except ValidationError as error:
         where = ".".join(str(part) for part in error.errors(include_input=False)[0]["loc"][1:])
         raise InvalidInputError("is missing or has the wrong type", field=where or "op") from None

@@ -24,7 +24,15 @@ BELOW = {  # a room may import itself, values, and these
     "backends.neo4j": {"backends.base", "rules", "storage"},
     "backends.composite": {"backends.base", "backends.local", "backends.neo4j", "storage"},
     "interchange": set(),
-    "memory": {"backends.base", "backends.local", "backends.neo4j", "backends.composite", "rules", "interchange", "config"},
+    "memory": {
+        "backends.base",
+        "backends.local",
+        "backends.neo4j",
+        "backends.composite",
+        "rules",
+        "interchange",
+        "config",
+    },
     "aio": {"memory"},
     "integrations": {"memory"},
     "agent": {"memory", "aio", "rules"},
@@ -35,7 +43,13 @@ BELOW = {  # a room may import itself, values, and these
 }
 OUTSIDE = {  # who may import a heavy library
     "neo4j": {"memgraph.storage.bolt"},
-    "networkx": {"memgraph.backends.local", "memgraph.backends.neo4j", "memgraph.backends.base", "memgraph.memory", "memgraph.cli"},
+    "networkx": {
+        "memgraph.backends.local",
+        "memgraph.backends.neo4j",
+        "memgraph.backends.base",
+        "memgraph.memory",
+        "memgraph.cli",
+    },
     "sqlite3": {"memgraph.storage", "memgraph.backends.local"},
     "rich": {"memgraph.cli"},
     "click": {"memgraph.cli"},
@@ -68,7 +82,9 @@ def imports(path: Path) -> Iterator[str]:
             yield node.module
             if node.module.startswith("memgraph"):
                 names = (f"{node.module}.{alias.name}" for alias in node.names)
-                yield from (name for name in names if (PACKAGE.parent / Path(*name.split("."))).with_suffix(".py").exists())
+                yield from (
+                    name for name in names if (PACKAGE.parent / Path(*name.split("."))).with_suffix(".py").exists()
+                )
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))

@@ -21,7 +21,9 @@ def blocks(language: str) -> list[str]:
 def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     environ = {name: value for name, value in os.environ.items() if not name.startswith("MEMGRAPH_")}
     environ |= {"MEMGRAPH_STORE": str(folder / "agent.db"), "PYTHONIOENCODING": "utf-8"}
-    return subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, encoding="utf-8", check=False)
+    return subprocess.run(
+        command, cwd=folder, env=environ, capture_output=True, text=True, encoding="utf-8", check=False
+    )
 
 
 def test_the_two_commands_are_there() -> None:

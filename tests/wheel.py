@@ -18,7 +18,9 @@ def main() -> None:
         subprocess.run(command, check=True)
         (wheel,) = Path(folder).glob("memgraph_store-*.whl")
         names = set(zipfile.ZipFile(wheel).namelist())
-    tracked = subprocess.run(["git", "ls-files", "memgraph", "cypher"], cwd=ROOT, capture_output=True, text=True, check=True)
+    tracked = subprocess.run(
+        ["git", "ls-files", "memgraph", "cypher"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     wanted = {f"memgraph/{name}" if name.startswith("cypher/") else name for name in tracked.stdout.split()}
     missing = {name for name in wanted if name not in names}
     strange = {name for name in names if not name.startswith(("memgraph/", "memgraph_store-"))}

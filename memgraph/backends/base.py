@@ -137,7 +137,7 @@ class Backend(Protocol):
         ...
 
     def neighbours(self, namespace: str, id: str, depth: int, now: datetime) -> Neighbourhood | None:
-        """What lies at most `depth` edges away from an id in any direction, nearest first; only active memories, and the edges among them."""
+        """The active memories at most `depth` edges from an id in any direction, nearest first, and the edges among them."""
         ...
 
     def graph(self, scope: Scope, now: datetime) -> nx.MultiDiGraph[Any]:

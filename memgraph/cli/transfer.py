@@ -49,11 +49,19 @@ def export_command(call: Call, file: str, subtree: bool, force: bool) -> None:
     "--map", "mapping", metavar="FIELD=NAME,...", help=f"For chat: which name each field has: {_CHAT_FIELDS}."
 )
 @click.option("--timezone", metavar="ZONE", help="For chat: the zone of times that name none, such as UTC.")
+@click.option("--move", is_flag=True, help="Put what lay in the export's namespace into this one.")
 @click.option("--dry-run", is_flag=True, help="Read and check the file, and change nothing.")
 @yes_option
 @pass_call
 def import_command(
-    call: Call, file: str, format_: str, mapping: str | None, timezone: str | None, dry_run: bool, yes: bool
+    call: Call,
+    file: str,
+    format_: str,
+    mapping: str | None,
+    timezone: str | None,
+    move: bool,
+    dry_run: bool,
+    yes: bool,
 ) -> None:
     """Read an export or a transcript into the store.
 
@@ -61,9 +69,11 @@ def import_command(
     """
     if format_ == "jsonl" and (mapping or timezone):
         raise click.UsageError("--map and --timezone go with --format chat.")
+    if format_ == "chat" and move:
+        raise click.UsageError("--move goes with an export.")
     fields = _mapping(mapping)
     if dry_run:
-        count = _rehearse(call, file, format_, fields, timezone)
+        count = _rehearse(call, file, format_, fields, timezone, move)
         call.show(
             {"imported": count, "dry_run": True},
             lambda: [f"{count} would be new in an empty store; nothing was changed"],
@@ -73,25 +83,27 @@ def import_command(
     held = memory.stats().store_entries
     if held:
         call.confirm(f"import into a store that holds {held} memories", yes=yes)
-    count = _import(call, memory, file, format_, fields, timezone)
+    count = _import(call, memory, file, format_, fields, timezone, move)
     call.show({"imported": count, "dry_run": False}, lambda: [f"imported {count}"])
 
 
-def _import(call: Call, memory: Memory, file: str, format_: str, mapping: dict[str, str], timezone: str | None) -> int:
+def _import(
+    call: Call, memory: Memory, file: str, format_: str, mapping: dict[str, str], timezone: str | None, move: bool
+) -> int:
     with progress(call, "importing") as advance:
         if format_ == "jsonl":
-            return memory.import_from(file, progress=advance)
+            return memory.import_from(file, move=move, progress=advance)
         from memgraph.integrations.importers import import_chat
 
         return import_chat(memory, file, mapping, timezone or "UTC", progress=advance)
 
 
-def _rehearse(call: Call, file: str, format_: str, mapping: dict[str, str], timezone: str | None) -> int:
+def _rehearse(call: Call, file: str, format_: str, mapping: dict[str, str], timezone: str | None, move: bool) -> int:
     """Import into a store in this process's memory, so that every check is the real one."""
     from memgraph import Memory
 
     with Memory.open(**{**call.settings().arguments(), "path": ":memory:"}, preload=False) as memory:
-        return _import(call, memory, file, format_, mapping, timezone)
+        return _import(call, memory, file, format_, mapping, timezone, move)
 
 
 def _mapping(text: str | None) -> dict[str, str]:

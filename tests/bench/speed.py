@@ -26,9 +26,9 @@ from typing import Any
 
 _random = random.Random(7)
 _SYLLABLES = [a + b for a in "bcdfghjklmnprstvwz" for b in ("a", "e", "i", "o", "u", "an", "er", "on")]
-_WORDS = list(dict.fromkeys("".join(_random.choices(_SYLLABLES, k=_random.choice((2, 2, 3, 3, 4)))) for _ in range(40_000)))[
-    :16_000
-]
+_WORDS = list(
+    dict.fromkeys("".join(_random.choices(_SYLLABLES, k=_random.choice((2, 2, 3, 3, 4)))) for _ in range(40_000))
+)[:16_000]
 _WEIGHTS = list(itertools.accumulate(1.0 / (i + 1) ** 0.9 for i in range(len(_WORDS))))
 
 
@@ -60,8 +60,7 @@ def measure(call: Callable[[Any], object], arguments: list[Any]) -> tuple[float,
 
 def resident() -> float:
     """Resident memory in MB."""
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * resource.getpagesize() / 1e6
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 1e6
 
 
 def row(what: str, value: str) -> None:
@@ -104,7 +103,10 @@ def build(path: Path, size: int) -> None:
                 memory.remember_many(batch)
                 ids += [each["id"] for each in batch]
                 batch = []
-    row(f"{size:,}: batches of 1,000, index included", f"{size / (time.process_time() - start):,.0f} memories per CPU second")
+    row(
+        f"{size:,}: batches of 1,000, index included",
+        f"{size / (time.process_time() - start):,.0f} memories per CPU second",
+    )
 
 
 def run(path: Path, folder: Path, size: int) -> None:
@@ -122,7 +124,10 @@ def run(path: Path, folder: Path, size: int) -> None:
         f"{(time.process_time() - cpu) * 1e3:.1f} ms, wall {(time.perf_counter() - wall) * 1e3:.1f} ms",
     )
     source = random.Random(12)
-    row(f"{size:,}: get by id", f"{measure(memory.get, [f'mem-{source.randrange(size)}' for _ in range(2000)])[0] * 1e3:.0f} µs")
+    row(
+        f"{size:,}: get by id",
+        f"{measure(memory.get, [f'mem-{source.randrange(size)}' for _ in range(2000)])[0] * 1e3:.0f} µs",
+    )
     keys = [f"user/{source.randrange(max(1, size // 5))}" for _ in range(2000)]
     row(f"{size:,}: current by key", f"{measure(memory.current, keys)[0] * 1e3:.0f} µs")
     cpu = time.process_time()
@@ -160,7 +165,10 @@ def writes(memory: Any, path: Path, folder: Path, size: int) -> None:
         f"{cpu:.2f} ms, wall {wall:.2f} ms (p95 {high:.2f}), {wall / bare:.1f} times a bare commit ({bare:.2f} ms)",
     )
     single, many = rate(one, 1), rate(one, 16)
-    row(f"{size:,}: the same from 16 threads", f"{many:,.0f}/s against {single:,.0f}/s from one, {many / single:.1f} times")
+    row(
+        f"{size:,}: the same from 16 threads",
+        f"{many:,.0f}/s against {single:,.0f}/s from one, {many / single:.1f} times",
+    )
     memory.close()
     with Memory.open(path, durability="normal", preload=False) as fast:
         keys = [f"user/{source.randrange(max(1, size // 5))}" for _ in range(1000)]
@@ -220,7 +228,17 @@ def main() -> None:
     for size in asked.sizes.split(","):
         with tempfile.TemporaryDirectory(dir=asked.folder) as folder:
             for part in ("build", "run"):
-                command = [sys.executable, "-m", "tests.bench.speed", "--sizes", size, "--folder", folder, "--part", part]
+                command = [
+                    sys.executable,
+                    "-m",
+                    "tests.bench.speed",
+                    "--sizes",
+                    size,
+                    "--folder",
+                    folder,
+                    "--part",
+                    part,
+                ]
                 subprocess.run(command, check=True)
     return None
 

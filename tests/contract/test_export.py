@@ -147,3 +147,17 @@ def test_an_id_taken_by_other_content_is_a_conflict(memory: Memory, spare: Memor
     with pytest.raises(ConflictError):
         spare.import_from(tmp_path / "a.jsonl")
     assert [e.content for e in spare.list()] == ["three"]
+
+
+def test_b044_one_file_into_two_namespaces(memory: Memory, tmp_path: Path) -> None:
+    """B044: moved into two namespaces, the same ids are separate memories, and editing one leaves the other."""
+    memory.remember("the zebra", id="i", key="k")
+    other = memory.remember("the zoo", id="j", relates_to=["i"])
+    memory.export_to(tmp_path / "a.jsonl")
+    a, b = memory.namespace("a"), memory.namespace("b")
+    for space in (a, b):
+        space.import_from(tmp_path / "a.jsonl", move=True)
+        assert space.import_from(tmp_path / "a.jsonl", move=True) == 0
+        assert [edge.target_id for edge in space.neighbours(other.id).edges] == ["i"]
+    a.remember("the lion", key="k")
+    assert [space.current("k").content for space in (memory, a, b)] == ["the zebra", "the lion", "the zebra"]  # type: ignore[union-attr]

@@ -306,7 +306,14 @@ class Applier:
         ).fetchall()
         keys: set[tuple[str, int, str]] = set()
         for path, ns, id, key, subject, session, actor, source, stands_for, origin, version in rows:
-            values = {"key": key, "subject": subject, "session": session, "actor": actor, "source": source, "namespace": path}
+            values = {
+                "key": key,
+                "subject": subject,
+                "session": session,
+                "actor": actor,
+                "source": source,
+                "namespace": path,
+            }
             buried = self.tombs.buried(path, id) or (origin is not None and self.tombs.buried(path, origin))
             if buried or (version is not None and self.tombs.covers(path, values, stands_for)):
                 self._bury(path, ns, id, version or "", "")

@@ -520,7 +520,6 @@ class LocalBackend:
                 ),
                 bytes=self.database.bytes_on_disk(),
                 unsealed=one("select count(*) from unsealed where ns = ?", ns),
-                graph_loaded=self._graph is not None and self._graph.loaded,
             )
 
     def status(self, namespace: str) -> StoreStatus:
@@ -539,6 +538,7 @@ class LocalBackend:
             damage=self.database.damage,
             scrub_pending=pending,
             clock_ahead_ms=max(ahead, 0),
+            graph_loaded=self._graph is not None and self._graph.loaded,
         )
 
     def close(self) -> None:

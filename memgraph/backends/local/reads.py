@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
+from memgraph import checks
 from memgraph.backends.base import Scope
 from memgraph.backends.local.rows import COLUMNS, STATUSES, entry
 from memgraph.backends.local.tombs import Tombs
 from memgraph.backends.local.where import clause
 from memgraph.checks import from_micros
-from memgraph import checks
 from memgraph.clock import parse_version, recorded_at, version_floor
 from memgraph.errors import InvalidInputError
 from memgraph.models import Change, ChangeSet, Edge, Entry, Event, Filters, Page, Status

@@ -421,31 +421,44 @@ def _by_id(runner: Runner, statement: str, path: str) -> Iterator[dict[str, Any]
 
 def changeset(runner: Runner, path: str, id: str) -> ChangeSet | None:
     """A change-set, put together from its events and the copies that it made."""
-    rows = runner.run("read/changeset", namespace=path, id=id)
-    changed = sorted(rows, key=lambda row: (row["version"], row["id"]))
+    changed = _changed(runner, path, id)
     if not changed:
         return None
     undone = id.removeprefix("undo:")
     retired: dict[str, tuple[str, Status]] = {}
     if id != undone:  # what an undo brings back, by the root of its copies
-        for row in runner.run("read/changeset", namespace=path, id=undone):
+        for row in _changed(runner, path, undone):
             if row["cause"] in laws.RETIRED:
                 retired[row["origin"] or row["id"]] = row["id"], Status(row["cause"])
-    causes = [row["cause"] for row in changed if row["cause"] != "remembered"]
+    causes = [row["cause"] for row in changed if row["cause"] is not None]
     return ChangeSet(
         id=id,
         namespace=path,
         cause="undo" if id != undone else (causes[0] if causes else "restored"),
-        at=recorded_at(changed[0]["version"]),
+        at=recorded_at(changed[0]["at"]),
         changes=tuple(_change(row, retired) for row in changed),
         undoes=undone if id != undone else None,
-        undone_by=f"undo:{id}" if runner.run("read/changeset", namespace=path, id=f"undo:{id}") else None,
+        undone_by=f"undo:{id}" if _changed(runner, path, f"undo:{id}") else None,
     )
 
 
+def _changed(runner: Runner, path: str, id: str) -> list[dict[str, Any]]:
+    """What a change-set did, in order: memory, cause (None: it made the memory) and `at`, the version of that."""
+    found: list[dict[str, Any]] = []
+    for row in runner.run("read/changeset", namespace=path, id=id):
+        if row["changeset"] == id:
+            found.append({**row, "cause": None, "at": row["version"]})
+        found += [
+            {**row, "cause": event["cause"], "at": event["version"]}
+            for event in events(row)
+            if event.get("changeset") == id
+        ]
+    return sorted(found, key=lambda row: (row["at"], row["id"]))
+
+
 def _change(row: dict[str, Any], retired: dict[str, tuple[str, Status]]) -> Change:
-    id, key, cause, version = row["id"], row["key"], row["cause"], row["version"]
-    if cause == "remembered":
+    id, key, cause, version = row["id"], row["key"], row["cause"], row["at"]
+    if cause is None:
         root = row["origin"] or id
         memory, before = retired.get(root, (root, Status.FORGOTTEN))
         return Change(id=memory, key=key, before=before, after=Status.ACTIVE, version=version, restored_as=id)

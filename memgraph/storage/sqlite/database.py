@@ -157,7 +157,9 @@ class Database:
                     hint="Upgrade memgraph-store.",
                 )
             owner = int.from_bytes(header[68:72], "big")
-            if owner != APPLICATION_ID and (owner or header[100:101] != b"\r" or header[103:105] != b"\0\0"):  # 0: no table
+            if owner != APPLICATION_ID and (
+                owner or header[100:101] != b"\r" or header[103:105] != b"\0\0"
+            ):  # 0: no table
                 raise StoreCorruptError(f"{self.where} is another program's database; it was left as it is")
             wal = Path(f"{path}-wal")
             self.unclean = wal.exists() and wal.stat().st_size > 0
@@ -301,7 +303,7 @@ class Database:
             raise ReadOnlyError(f"{self.where} is open for reading only", hint="Open it where it can be written.")
 
     def _wait(self, unit: _Unit[Any]) -> None:
-        """Until a leader has done the unit, or its caller is to lead. Who is interrupted takes the unit back or hands on the lead."""
+        """Until a leader has done the unit, or its caller is to lead. Interrupted, it takes the unit back, or passes on."""
         try:
             unit.wake.acquire()
         except BaseException:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import time
 from pathlib import Path
@@ -51,8 +50,8 @@ def salvage(path: Path, tables: dict[str, tuple[str, ...]]) -> dict[str, tuple[i
     for suffix in ("", "-wal", "-shm"):
         part = Path(f"{path}{suffix}")
         if part.exists():
-            os.replace(part, f"{path}.damaged-{stamp}{suffix}")
-    os.replace(fresh, path)
+            part.replace(f"{path}.damaged-{stamp}{suffix}")
+    fresh.replace(path)
     return saved
 
 

@@ -53,16 +53,19 @@ create table feedback(
   seq integer not null, feedback_id text not null, version text not null, signal real not null, verified integer not null,
   actor text, primary key(seq, feedback_id)) without rowid;
 create table embedding(seq integer primary key, vector blob not null);
-create table change(lsn integer primary key autoincrement, ns integer not null, what integer not null, a integer not null, b integer);
+create table change(
+  lsn integer primary key autoincrement, ns integer not null, what integer not null, a integer not null, b integer);
 create table unsealed(ns integer not null, doc integer not null, seq integer not null, primary key(ns, doc)) without rowid;
 create table segment(
   ns integer not null, doc integer not null, n integer not null, postings integer not null,
   lens blob not null, flags blob not null, primary key(ns, doc)) without rowid;
-create table post(id integer primary key autoincrement, ns integer not null, doc integer not null, term integer not null, data blob not null);
+create table post(
+  id integer primary key autoincrement, ns integer not null, doc integer not null, term integer not null, data blob not null);
 create unique index post_place on post(ns, doc, term);
 create table secret(name text primary key, value blob not null) without rowid;
 create table tombstone(hash blob primary key, version text not null, secret text not null, receipt text not null) without rowid;
-create table foreign_operation(op_id text primary key, version text not null, ns integer not null, payload text not null) without rowid;
+create table foreign_operation(
+  op_id text primary key, version text not null, ns integer not null, payload text not null) without rowid;
 """
 
 MIGRATIONS: Final = (_V1,)  # the n-th takes a file from version n to n + 1

@@ -1,0 +1,124 @@
+"""Everything that the graph holds as operations again, by version: what an export holds and a replica replays."""
+
+from __future__ import annotations
+
+import heapq
+import json
+from collections.abc import Iterator
+from typing import Any, Final
+
+import memgraph.operations as ops
+from memgraph.backends.base import Scope
+from memgraph.backends.neo4j.reads import spaces
+from memgraph.backends.neo4j.rows import events, remember_of
+from memgraph.storage.bolt import Runner
+
+__all__ = ["operations"]
+
+_PAGE: Final = 1000
+_Items = Iterator[ops.Operation | ops.Unknown]
+
+
+def operations(runner: Runner, scope: Scope) -> Iterator[ops.Operation | ops.Unknown | dict[str, Any]]:
+    """Secrets and the scope's tombstones first, then all its operations by version; what waits in places is among them."""
+    for row in runner.run("write/secrets"):
+        yield {"secret": row["name"], "value": row["value"]}
+    paths = spaces(runner, scope) or [scope.namespace]
+    for path in paths:
+        yield from _tombstones(runner, path)
+    streams: list[_Items] = []
+    for path in paths:
+        streams += [_remembers(runner, path), _events(runner, path), _unknown(runner, path)]
+    yield from heapq.merge(*streams, key=lambda operation: (operation.version, operation.op_id))
+
+
+def _tombstones(runner: Runner, path: str) -> Iterator[dict[str, Any]]:
+    at: dict[str, Any] = {"seq": -1, "hash": ""}
+    while True:
+        rows = runner.run("read/tombstones", namespace=path, limit=_PAGE, **at)
+        for row in rows:
+            yield {
+                "tombstone": row["hash"],
+                "version": row["version"],
+                "secret": row["secret"],
+                "receipt": row["receipt"],
+            }
+        if len(rows) < _PAGE:
+            return
+        at = {"seq": rows[-1]["seq"], "hash": rows[-1]["hash"]}
+
+
+def _remembers(runner: Runner, path: str) -> _Items:
+    at = {"after": "", "after_id": ""}
+    while True:
+        rows = runner.run("read/remembers", namespace=path, limit=_PAGE, **at)
+        yield from (remember_of(row["memory"]) for row in rows)
+        if len(rows) < _PAGE:
+            return
+        at = {"after": rows[-1]["memory"]["version"], "after_id": rows[-1]["memory"]["id"]}
+
+
+def _events(runner: Runner, path: str) -> _Items:
+    """Life events, relations and feedback: they stand at their memories, so all of a namespace are held to be sorted."""
+    found: list[ops.Operation] = []
+    after = ""
+    while True:
+        rows = runner.run("read/happened", namespace=path, after=after, limit=_PAGE)
+        for row in rows:
+            found += _life(path, row)
+            found += _relations(path, row)
+            found += _feedback(path, row)
+        if len(rows) < _PAGE:
+            break
+        after = rows[-1]["id"]
+    found.sort(key=lambda operation: (operation.version, operation.op_id))
+    return iter(found)
+
+
+def _life(path: str, row: dict[str, Any]) -> Iterator[ops.Operation]:
+    superseding = {version: (id, reason) for id, version, reason in row["supersedes"]}
+    for event in events({**row, "version": None}):
+        version, cause, changeset = event["version"], event["cause"], event.get("changeset")
+        common = {"op_id": version, "version": version, "namespace": path, "changeset": changeset}
+        if cause == "superseded":
+            # the newer memory may have been purged since: then nothing names it any more, and the event alone is kept
+            new_id, reason = superseding.get(version, ("", None))
+            yield ops.Supersede(
+                **common,
+                new_id=new_id,
+                new_version=event["new_version"],
+                old_id=row["id"],
+                old_version=event["old_version"],
+                reason=reason,
+            )
+        elif cause == "restored":
+            yield ops.Restore(**common, id=row["id"], reason=event.get("reason"), actor=event.get("actor"))
+        else:
+            yield ops.Retire(**common, id=row["id"], cause=cause, reason=event.get("reason"), actor=event.get("actor"))
+
+
+def _relations(path: str, row: dict[str, Any]) -> Iterator[ops.Operation]:
+    for b, gone, type, version, weight, note in row["relations"]:
+        common = {"op_id": version, "version": version, "namespace": path, "a": row["id"], "b": b, "type": type}
+        yield ops.Unrelate(**common) if gone else ops.Relate(**common, weight=weight, note=note)
+
+
+def _feedback(path: str, row: dict[str, Any]) -> Iterator[ops.Operation]:
+    for feedback_id, version, signal, verified, actor in row["feedback"]:
+        yield ops.Reinforce(
+            op_id=version,
+            version=version,
+            namespace=path,
+            id=row["id"],
+            feedback_id=feedback_id,
+            signal=signal,
+            verified=bool(verified),
+            actor=actor,
+        )
+
+
+def _unknown(runner: Runner, path: str) -> _Items:
+    for row in runner.run("read/foreign", namespace=path):
+        yield ops.Unknown(
+            op_id=row["op_id"], version=row["version"], namespace=path, payload=json.loads(row["payload"])
+        )

@@ -1,0 +1,41 @@
+"""Hashes that tombstones are found by: HMAC-SHA256(secret, field NUL namespace NUL value), as hexadecimal text.
+
+The secrets live in the store. A purge makes its hashes with the first of them by name; every known secret is tried, as
+secrets travel with the tombstones that they made.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+__all__ = ["Secrets"]
+
+
+class Secrets:
+    """The secrets of a store, as `write/secrets` gives them."""
+
+    def __init__(self, rows: Iterable[Mapping[str, Any]] = ()) -> None:
+        self._known = [(str(row["name"]), bytes.fromhex(row["value"])) for row in rows]
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} secrets>"
+
+    @property
+    def name(self) -> str:
+        """The name of the one that makes new hashes."""
+        return self._known[0][0]
+
+    def all(self, field: str, namespace: str, value: str) -> list[str]:
+        """Every hash that a tombstone of this value may have; the first is the one that a new tombstone gets."""
+        text = f"{field}\0{namespace}\0{value}".encode()
+        return [hmac.digest(secret, text, hashlib.sha256).hex() for _, secret in self._known]
+
+    def one(self, field: str, namespace: str, value: str) -> str:
+        """The hash of a new tombstone."""
+        return self.all(field, namespace, value)[0]
