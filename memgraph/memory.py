@@ -38,6 +38,8 @@ from memgraph.models import (
     Status,
     StoreStatus,
     Trust,
+    Value,
+    complete,
     trusted,
 )
 from memgraph.operations import (
@@ -170,6 +172,8 @@ class Memory:
             from memgraph.config import default_store
 
             path = default_store()
+        if preload:
+            complete(Value)
         file = None if path == ":memory:" else Path(path).expanduser()
         backend = LocalBackend(
             file,

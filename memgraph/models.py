@@ -38,6 +38,8 @@ __all__ = [
     "Status",
     "StoreStatus",
     "Trust",
+    "Value",
+    "complete",
     "trusted",
 ]
 
@@ -80,11 +82,20 @@ def trusted(model: type[M], values: dict[str, Any]) -> M:
     return found
 
 
-class _Value(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+def complete(base: type[BaseModel]) -> None:
+    """Build the validators of all models below one now. They are deferred for the sake of a short start of a command."""
+    for model in base.__subclasses__():
+        model.model_rebuild()
+        complete(model)
 
 
-class _Input(_Value):
+class Value(BaseModel):
+    """Base of the models: immutable, without unknown fields."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+
+class _Input(Value):
     """A value that callers make: what it refuses is our own error, without the input in its message."""
 
     def __init__(self, **values: Any) -> None:
@@ -105,7 +116,7 @@ def _tuple(value: Any) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, list | tuple | set | frozenset | Iterator) else (value,)
 
 
-class Entry(_Value):
+class Entry(Value):
     """One memory as it is now.
 
     Two entries are equal when all but `stored_on` and `degraded` are.
@@ -162,7 +173,7 @@ class Entry(_Value):
         return hash((self.namespace, self.id, self.version))
 
 
-class Edge(_Value):
+class Edge(Value):
     """A directed edge between two memories of one namespace, from `source_id` to `target_id`.
 
     label: SUPERSEDES (newer to older), RELATES_TO, or RESTORES (copy to origin).
@@ -181,7 +192,7 @@ class Edge(_Value):
     via: Literal["key", "explicit"] | None = None
 
 
-class Event(_Value):
+class Event(Value):
     """Something that happened to a memory: forgotten, released, pruned, restored or superseded."""
 
     id: str
@@ -338,7 +349,7 @@ class SearchResult(Sequence[Hit]):
         return iter(self.hits)
 
 
-class Lineage(_Value):
+class Lineage(Value):
     """Where a memory came from and what became of it.
 
     entries: the line, oldest first. edges: SUPERSEDES and RESTORES among them. events: what happened, in order.
@@ -353,7 +364,7 @@ class Lineage(_Value):
     current: str | None = None
 
 
-class Neighbourhood(_Value):
+class Neighbourhood(Value):
     """The memories around one, nearest first, and the edges among them (the centre included)."""
 
     centre: Entry
@@ -361,7 +372,7 @@ class Neighbourhood(_Value):
     edges: tuple[Edge, ...] = ()
 
 
-class Change(_Value):
+class Change(Value):
     """What a change-set did, or would do, to one memory. `version` is the event's, empty in a dry run."""
 
     id: str
@@ -372,7 +383,7 @@ class Change(_Value):
     restored_as: str | None = None
 
 
-class ChangeSet(_Value):
+class ChangeSet(Value):
     """A group of status changes that `undo` takes back as one. It deletes nothing. The undoing of X is the change-set `undo:X`."""
 
     id: str
@@ -385,7 +396,7 @@ class ChangeSet(_Value):
     undone_by: str | None = None
 
 
-class Diff(_Value):
+class Diff(Value):
     """What became known between two instants: entries that were added, replaced or retired, and that came back."""
 
     namespace: str
@@ -396,7 +407,7 @@ class Diff(_Value):
     restored: tuple[Entry, ...] = ()
 
 
-class Duplicate(_Value):
+class Duplicate(Value):
     """Two active memories that say nearly the same. similarity: 0 to 1, Jaccard of their terms."""
 
     a: str
@@ -404,7 +415,7 @@ class Duplicate(_Value):
     similarity: float
 
 
-class ConsolidationReport(_Value):
+class ConsolidationReport(Value):
     """What `consolidate` did: prunes (undo them with `changeset`), expired ones counted, near-duplicates reported only."""
 
     namespace: str
@@ -417,7 +428,7 @@ class ConsolidationReport(_Value):
     dry_run: bool = False
 
 
-class PurgePlan(_Value):
+class PurgePlan(Value):
     """What a purge would remove. It holds ids and a digest, no content; it is void once the set has changed."""
 
     namespace: str
@@ -436,7 +447,7 @@ class PurgePlan(_Value):
         return sum(len(ids) for ids in self.ids.values())
 
 
-class PurgeReceipt(_Value):
+class PurgeReceipt(Value):
     """Proof of a purge, without content.
 
     removed: counts by kind of copy. scrubbed: whether the write-ahead log was emptied too; where another reader held it,
@@ -457,7 +468,7 @@ class PurgeReceipt(_Value):
     unknown_ids: int = 0
 
 
-class Problem(_Value):
+class Problem(Value):
     """Something wrong in a store: a short code, a sentence, and how to mend it."""
 
     code: str
@@ -466,7 +477,7 @@ class Problem(_Value):
     count: int = 1
 
 
-class CheckReport(_Value):
+class CheckReport(Value):
     """The answer of `check`: `ok` when there are no problems."""
 
     ok: bool
@@ -475,7 +486,7 @@ class CheckReport(_Value):
     problems: tuple[Problem, ...] = ()
 
 
-class Stats(_Value):
+class Stats(Value):
     """How much there is, in this namespace and in the whole store. bytes: on disk, write-ahead log included."""
 
     namespace: str
@@ -490,7 +501,7 @@ class Stats(_Value):
     unsealed: int
 
 
-class StoreStatus(_Value):
+class StoreStatus(Value):
     """Which store this is and how it is doing."""
 
     store: str

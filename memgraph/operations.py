@@ -10,12 +10,12 @@ import functools
 from datetime import datetime
 from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from memgraph import checks
 from memgraph.clock import millis, parse_version
 from memgraph.errors import InvalidInputError
-from memgraph.models import Trust, trusted
+from memgraph.models import Trust, Value, trusted
 
 __all__ = [
     "FORMAT",
@@ -38,13 +38,11 @@ FORMAT: Final = 1
 PURGE_FIELDS: Final = ("key", "subject", "session", "actor", "source", "namespace")
 
 
-class Operation(BaseModel):
+class Operation(Value):
     """Base of all: `op` says which, `op_id` names this one, `version` orders it, `namespace` is the wall it stays behind.
 
     changeset: names the group that `undo` takes back as one; the undoing of group X is the group `undo:X`.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     format: Literal[1] = 1
     op: str
@@ -58,10 +56,8 @@ class Operation(BaseModel):
         return trusted(type(self), {**self.__dict__, "version": version})
 
 
-class Origin(BaseModel):
+class Origin(Value):
     """The memory that a restored copy goes back to: the root of a chain of copies."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: str
     version: str
@@ -178,10 +174,8 @@ class Purge(Operation):
     receipt: str = ""
 
 
-class Unknown(BaseModel):
+class Unknown(Value):
     """An operation of a kind or format that this build does not know: kept and passed on, never dropped."""
-
-    model_config = ConfigDict(frozen=True)
 
     op_id: str
     version: str

@@ -1,15 +1,18 @@
 """Fixtures that every test may use, and the choice of the backend that the contract runs on.
 
 `--memgraph-backend=local` (the default) runs `tests/contract` and `tests/cases` on the local store.
-`pkg.module:factory` runs them on another: `factory(folder, clock)` returns an open `memgraph.backends.base.Backend`;
+`neo4j` runs them on a real Neo4j server (`tests/neo4j_server` says where it comes from); only the first store of a test is
+there, others are local. `pkg.module:factory` runs them on another: `factory(folder, clock)` returns an open `memgraph.backends.base.Backend`;
 the same folder means the same store. Tests are kept apart by namespace; none wipes a store.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import itertools
 import os
+import secrets
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,15 +24,18 @@ from hypothesis import HealthCheck, settings
 if TYPE_CHECKING:
     from memgraph import Memory
     from memgraph.backends.base import Backend
+    from tests.neo4j_server import Server
 
+RUN = secrets.token_hex(3)  # in every namespace on a server, which may hold those of other runs
 _names = itertools.count(1)
+_no_server: list[str] = []
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--memgraph-backend",
         default="local",
-        metavar="local|pkg.module:factory",
+        metavar="local|neo4j|pkg.module:factory",
         help="the backend that the contract tests run on",
     )
     parser.addoption("--memgraph-examples", type=int, metavar="N", help="how many examples each property test tries")
@@ -46,6 +52,37 @@ def pytest_configure(config: pytest.Config) -> None:
         suppress_health_check=list(HealthCheck),
     )
     settings.load_profile("memgraph")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for reason in _no_server:
+        terminalreporter.write_line(f"TESTS ON A REAL NEO4J SERVER WERE SKIPPED: {reason}", yellow=True, bold=True)
+
+
+def _server(version: str) -> Iterator[Server]:
+    from tests.neo4j_server import NoServerError, server
+
+    with contextlib.ExitStack() as stack:
+        try:
+            found = stack.enter_context(server(version))
+        except NoServerError as error:
+            if os.environ.get("CI") == "true":
+                pytest.fail(str(error), pytrace=False)
+            _no_server.append(str(error))
+            pytest.skip(str(error))
+        yield found
+
+
+@pytest.fixture(scope="session")
+def neo4j_server() -> Iterator[Server]:
+    """A real Neo4j 5.26, one for all tests: they are kept apart by namespace."""
+    yield from _server("5.26")
+
+
+@pytest.fixture(scope="session")
+def neo4j_2026() -> Iterator[Server]:
+    """A real Neo4j 2026.01."""
+    yield from _server("2026.01")
 
 
 class FrozenClock:
@@ -81,19 +118,27 @@ def backend_name(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def make_memory(tmp_path: Path, clock: FrozenClock, backend_name: str) -> Iterator[Callable[..., Memory]]:
+def make_memory(
+    tmp_path: Path, clock: FrozenClock, backend_name: str, request: pytest.FixtureRequest
+) -> Iterator[Callable[..., Memory]]:
     """Open a Memory on a store of this test: `make_memory("ns", store="other")`; one name, one store."""
     from memgraph import Memory  # here, so that tests of values and rules need no store
 
     opened: list[Memory] = []
-    root = f"t{next(_names)}"
+    root = f"t{next(_names)}" if backend_name == "local" else f"t{RUN}-{next(_names)}"
 
     def make(*namespace: str, store: str = "store", clock: Callable[[], float] = clock, **options: Any) -> Memory:
         folder = tmp_path / store
         folder.mkdir(exist_ok=True)
         path = (root, *namespace)
-        if backend_name == "local":
+        if backend_name == "local" or (backend_name == "neo4j" and store != "store"):
             memory = Memory.open(folder / "memory.db", namespace=path, clock=clock, **options)
+        elif backend_name == "neo4j":
+            from memgraph.backends.neo4j.backend import Neo4jBackend
+
+            server: Server = request.getfixturevalue("neo4j_server")
+            primary = Neo4jBackend(server.uri, auth=server.auth, timeout=20, clock=clock)
+            memory = Memory(primary, namespace=path, clock=clock, **options)
         else:
             module, _, factory = backend_name.partition(":")
             backend = getattr(importlib.import_module(module), factory)(folder, clock)

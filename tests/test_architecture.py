@@ -42,7 +42,7 @@ BELOW = {  # a room may import itself, values, and these
     "__main__": {"cli"},
 }
 OUTSIDE = {  # who may import a heavy library
-    "neo4j": {"memgraph.storage.bolt"},
+    "neo4j": {"memgraph.storage.bolt", "memgraph.storage.bolt_errors"},
     "networkx": {
         "memgraph.backends.local",
         "memgraph.backends.neo4j",

@@ -50,7 +50,7 @@ def test_every_verb_is_documented(verb: str) -> None:
 @pytest.mark.parametrize("name", sorted({command_of(verb) for verb in VERBS} | BESIDE))
 def test_every_verb_is_a_command(name: str) -> None:
     """The command exists, and its help holds an example."""
-    context = click.Context(cli)
+    context = click.Context(cli, **cli.context_settings)
     command = cli.get_command(context, name)
     assert command is not None, f"no command {name}"
     text = command.get_help(click.Context(command, info_name=name, parent=context))

@@ -4,7 +4,7 @@
 // $sessions: how many sessions, $members: how many of each at most, the newest; $conditions: whether metadata is wanted;
 // $vector and $model, or null; $now and the filters of read/list but for the place.
 // Returns one row of columns: ids, versions, status, expired, sessions, actors, subjects ('' for none), lengths, flags, seconds
-// (valid_from, $never for none), matched (the query's terms in it, as often as they occur), allowed (by the filters), metadata,
+// (valid_from, -2^40 for none), matched (the query's terms in it, as often as they occur), allowed (by the filters), metadata,
 // cosine; and seeded: how many each of $seeds found.
 CALL () {
   UNWIND range(0, size($seeds) - 1) AS place
@@ -62,7 +62,7 @@ RETURN seeded,
        collect(m.id) AS ids, collect(m.version) AS versions, collect(m.status) AS status, collect(expired) AS expired,
        collect(coalesce(m.session, '')) AS sessions, collect(coalesce(m.actor, '')) AS actors,
        collect(coalesce(m.subject, '')) AS subjects, collect(m.terms_length) AS lengths, collect(m.terms_flags) AS flags,
-       collect(coalesce(m.valid_from.epochSeconds, $never)) AS seconds,
+       collect(coalesce(m.valid_from.epochSeconds, -1099511627776)) AS seconds,
        collect([term IN split(m.terms, ' ') WHERE term IN $terms]) AS matched,
        collect(
          m.version >= $since AND m.version < $until

@@ -248,7 +248,7 @@ class Bolt:
                 telemetry_disabled=True,
                 notifications_min_severity="OFF",
             )
-            info = driver.get_server_info(database=self.database)
+            info = driver.get_server_info()
         except (Neo4jError, DriverError, OSError, ValueError) as error:
             if driver is not None:
                 driver.close()

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from memgraph import Memory
 from memgraph.backends.base import Backend, Scope
 from memgraph.operations import Operation
-from tests.conftest import FrozenClock
+from tests.conftest import RUN, FrozenClock
 from tests.operation_sets import arrivals, instant, moved, operation_sets, probes
 from tests.oracle import Oracle
 from tests.views import view_of
@@ -31,7 +31,7 @@ def spare(make_memory: Callable[..., Memory]) -> Memory:
 def apply_all(backend: Backend, operations: list[Operation], chunks: list[list[Operation]]) -> tuple[Oracle, list[str]]:
     """Apply chunks in two namespaces of their own; the oracle gets the same operations in version order."""
     n = next(_fresh)
-    names = {"x": f"law{n}/x", "y": f"law{n}/y"}
+    names = {"x": f"law{RUN}-{n}/x", "y": f"law{RUN}-{n}/y"}
     for chunk in chunks:
         backend.apply(moved(chunk, names))
     return Oracle(moved(operations, names)), list(names.values())

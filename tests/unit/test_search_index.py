@@ -363,6 +363,26 @@ class TestFilters:
         hits = found.search(store.connection, [(1, "")], Query("porto", NOW, limit=2, filters=Filters(actor="Bo")))
         assert [seq for seq, _, _ in hits] == [store.memories[1][3].seq]
 
+    @pytest.mark.parametrize("share", [2, 50, 1999])
+    def test_a_narrow_filter_fills_its_page_too(self, share: int) -> None:
+        store, found = Store(), SearchIndex()
+        store.connection.execute("begin")
+        for number in range(2000):
+            subject = "Lisbon" if number % share == 0 else None
+            store.add(1, content="porto", subject=subject, session=f"s{number % 7}", actor=None, expires=None)
+        store.connection.execute("commit")
+        for filters in (Filters(subject="Lisbon"), Filters(subject="Lisbon", session="s0"), Filters(session="s0")):
+            hits = found.search(store.connection, [(1, "")], Query("porto", NOW, limit=5, filters=filters))
+            passing = [
+                m.seq
+                for m in store.memories[1]
+                if (m.subject or not filters.subject) and (m.session == "s0" or not filters.session)
+            ]
+            assert len(hits) == min(5, len(passing))
+            assert {seq for seq, _, _ in hits} <= set(passing)
+        hits = found.search(store.connection, [(1, "")], Query("porto", NOW, limit=5, filters=Filters(session="none")))
+        assert hits == []
+
     def test_a_page_is_filled_with_what_the_caller_lets_pass(self) -> None:
         store, found = Store(), SearchIndex()
         made = [store.add(1, content="porto", session=None, expires=None) for _ in range(50)]

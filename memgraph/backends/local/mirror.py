@@ -122,12 +122,18 @@ class _Cached(dict[str, Postings]):
 
 
 class View:
-    """One state of a namespace's columns. `n`: how many documents it has; they are numbered from 0."""
+    """One state of a namespace's columns.
+
+    n: how many documents it has; they are numbered from 0. most: whether it held most of the store's memories when it was
+    first read, so that reading the whole table in its order is quicker than most of it by an index.
+    """
 
     def __init__(self, mirror: Mirror) -> None:
         self.ns = mirror.ns
         self.n = n = mirror.n
         self.names = mirror.names
+        self.sessions = mirror.sessions
+        self.most = mirror.most
         self._tail = mirror.tail
         self._directory = mirror.directory
         self._cached = mirror.cached
@@ -208,10 +214,10 @@ class Mirror:
         self.cached = _Cached()
         self._grow(docs)
         self.n = docs
-        most = 2 * docs > (connection.execute("select max(seq) from memory").fetchone()[0] or 0)
+        self.most = 2 * docs > (connection.execute("select max(seq) from memory").fetchone()[0] or 0)
         rows = connection.execute(
-            f"{_ROW} where {'+' if most else ''}ns = ? and version is not null and doc is not null", (ns,)
-        )  # reading the whole table in its order is quicker than most of it by an index
+            f"{_ROW} where {'+' if self.most else ''}ns = ? and version is not null and doc is not null", (ns,)
+        )
         while chunk := rows.fetchmany(_CHUNK):
             self._place(chunk)
         self._measure(connection, 0, load)
@@ -227,9 +233,11 @@ class Mirror:
         self.directory = Directory(connection, self.ns)
         self.cached = _Cached()
         known = min(sealed, self.n)
-        for name, found in zip(("lengths", "flags"), lengths_and_flags(connection, self.ns, 0, known), strict=True):
-            if not np.array_equal(self.arrays[name][:known], found):
-                self._own(name)[:known] = found
+        lengths, flags = lengths_and_flags(connection, self.ns, 0, known)
+        if not np.array_equal(self.arrays["lengths"][:known], lengths):
+            self._own("lengths")[:known] = lengths
+        if not np.array_equal(self.arrays["flags"][:known], flags):
+            self._own("flags")[:known] = flags
         if sealed >= self.tail.first:
             self.tail = self.tail.rest(sealed)
         else:  # the index was made anew, and fewer documents are sealed than before

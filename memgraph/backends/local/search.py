@@ -30,6 +30,7 @@ __all__ = ["SearchIndex"]
 
 _MAX_BEHIND: Final = 50_000  # changes; beyond it a namespace is quicker read anew
 _MAX_DOCS: Final = 1_000_000  # documents mirrored before the namespaces searched longest ago are let go
+_FIRST_LOOK: Final = 256
 _NO_FILTERS: Final = Filters()
 _DAY: Final = timedelta(days=1)
 
@@ -194,10 +195,8 @@ class SearchIndex:
             ranking.full_date(query.text, (EPOCH + latest * _DAY).year),
         )
         scores = ranking.score(columns, found, asked, searchable, count, average, cosine)
-        allowed = _allowed(connection, view, query)
-        docs = scores.best(limit if visible is None else view.n, allowed, query.min_score).tolist()
         taken = 0
-        for doc in docs:
+        for doc in _best(connection, view, query, scores, limit if visible is None else view.n):
             seq = int(view.seqs[doc])
             if visible is None or visible(view.ns, seq):
                 why = scores.parts(doc)
@@ -229,24 +228,47 @@ def _narrowing(query: Query) -> Filters | None:
     return None if filters == _NO_FILTERS else filters
 
 
-def _allowed(connection: Connection, view: View, query: Query) -> NDArray[np.bool_] | None:
-    """The documents that pass the filters; None for all."""
+def _best(connection: Connection, view: View, query: Query, scores: ranking.Scores, limit: int) -> list[int]:
+    """The best documents that pass the filters, best first."""
     filters = _narrowing(query)
-    if filters is None:
-        return None
+    mask: NDArray[np.bool_] | None = None
+    if filters is not None and filters.session is not None:
+        mask = view.columns.sessions == view.sessions.get(filters.session, len(view.sessions))
+        filters = filters.model_copy(update={"session": None})
+    if filters is None or filters == _NO_FILTERS:
+        return [int(doc) for doc in scores.best(limit, mask, query.min_score)]
+    first = max(
+        _FIRST_LOOK, 4 * limit
+    )  # most filters let many pass: asking about the best few is cheaper than about all
+    if limit < view.n:
+        docs = scores.best(first, mask, query.min_score)
+        passing = _passing(connection, view, query, filters, view.seqs[docs].tolist())
+        found = [doc for doc in docs.tolist() if doc in passing]
+        if len(docs) < first or len(found) >= limit:
+            return found[:limit]
+    every = np.zeros(view.n, bool)
+    every[list(_passing(connection, view, query, filters))] = True
+    return [int(doc) for doc in scores.best(limit, every if mask is None else every & mask, query.min_score)]
+
+
+def _passing(
+    connection: Connection, view: View, query: Query, filters: Filters, seqs: list[int] | None = None
+) -> set[int]:
+    """The documents, of these memories or of all, that pass the filters."""
     sql, bound = clause(filters, query.now, "any" if _every_status(query) else "active")
-    column = "metadata" if filters.where else "null"
+    if seqs is not None:
+        sql = f"seq in (select value from json_each(?)) and {sql}"
+        bound = [json.dumps(seqs), *bound]
     rows = connection.execute(
-        f"select doc, {column} from memory where ns = ? and doc is not null and {sql}", (view.ns, *bound)
+        f"select doc, {'metadata' if filters.where else 'null'} from memory"
+        f" where {'' if seqs is None and not view.most else '+'}ns = ? and doc is not null and {sql}",
+        (view.ns, *bound),
     )
-    docs = [
+    return {
         doc
         for doc, metadata in rows
         if doc < view.n and (metadata is None or conditions_match(json.loads(metadata), filters.where))
-    ]
-    mask = np.zeros(view.n, bool)
-    mask[docs] = True
-    return mask
+    }
 
 
 def _with_context(connection: Connection, hits: list[_Hit], words: list[str]) -> Iterator[_Hit]:

@@ -517,5 +517,4 @@ def stats(runner: Runner, path: str, now: datetime) -> Stats:
         store_namespaces=len(namespaces(runner, None)),
         bytes=0,
         unsealed=0,
-        graph_loaded=False,
     )

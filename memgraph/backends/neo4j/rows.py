@@ -13,7 +13,6 @@ from datetime import datetime
 from typing import Any, Final
 
 from memgraph.backends.neo4j.tokens import tokens
-from memgraph.backends.neo4j.tokens import tokens
 from memgraph.clock import recorded_at
 from memgraph.models import Entry, Status, Trust, trusted
 from memgraph.operations import Origin, Remember
@@ -109,6 +108,7 @@ def entry_of(operation: Remember) -> Entry:
 def remember_of(row: Mapping[str, Any]) -> Remember:
     """The Remember that made a node; its `embedding`, where the row has it, included."""
     get, vector = row.get, row.get("embedding")
+    plain: dict[str, Any] = {name: get(name) for name in _PLAIN}
     return Remember.model_construct(
         op_id=row["version"],
         version=row["version"],
@@ -128,7 +128,7 @@ def remember_of(row: Mapping[str, Any]) -> Remember:
         restores=Origin(id=get("origin"), version=get("origin_version")) if get("origin") else None,
         embedding=None if vector is None else tuple(vector),
         embedding_model=get("embedding_model"),
-        **{name: get(name) for name in _PLAIN},
+        **plain,
     )
 
 

@@ -13,7 +13,7 @@ from memgraph.backends.neo4j.tombs import Secrets
 from memgraph.rules import confidence
 from memgraph.storage.bolt import Again, Runner
 
-__all__ = ["Put", "bury", "feed", "put", "remember_row", "total"]
+__all__ = ["Put", "add", "bury", "feed", "put", "remember_row"]
 
 PAGE: Final = 1000  # rows of one statement
 REMOVED: Final = ("memories", "life", "feedback", "embedding", "relations", "foreign")
@@ -58,7 +58,7 @@ def _send(runner: Runner, secrets: Secrets, namespace: str, name: str, rows: Row
     found = runner.run(f"write/{name}", namespace=namespace, rows=rows)
     if name != "remember":
         done.changed += found[0]["made"]
-        done.ids.update(row["id"] if "id" in row else row.get("old") or row.get("a") for row in rows if name != "keep")
+        done.ids.update(row.get("id") or row.get("old") or row["a"] for row in rows if name != "keep")
         return
     done.changed += sum(row["made"] for row in found)
     done.remembered += found
@@ -160,7 +160,8 @@ def _supersede(operation: ops.Supersede, dead: Any) -> tuple[str, dict[str, Any]
         return "", {}
     old = dead(operation.old_id)
     # the reason goes with the newer memory when that is purged, so it is on the edge alone
-    event = _event(operation.model_copy(update={"reason": None}), operation.old_id, "superseded", old, new_version=operation.new_version)
+    silent = operation.model_copy(update={"reason": None})
+    event = _event(silent, operation.old_id, "superseded", old, new_version=operation.new_version)
     if not operation.new_id:  # an export of a store that purged the newer memory names it no more
         return "life", event
     return "supersede", {
@@ -195,7 +196,7 @@ def bury(
         )[0]
         quoted = [json.dumps(row["id"], ensure_ascii=False) for row in rows]
         counts |= runner.run("write/purge_foreign", namespace=namespace, quoted=quoted, version="")[0]
-        total(removed, counts)
+        add(removed, counts)
         hashes += [row["hash"] for row in rows]
     return removed, hashes
 
@@ -216,7 +217,7 @@ def feed(runner: Runner, secrets: Secrets, namespace: str, done: Put, purged: bo
     return number
 
 
-def total(counts: dict[str, int], more: dict[str, int]) -> None:
+def add(counts: dict[str, int], more: dict[str, int]) -> None:
     """Add counts to counts."""
     for name, number in more.items():
         counts[name] = counts.get(name, 0) + number

@@ -1,0 +1,301 @@
+"""The Neo4j backend: the protocol over Bolt, by the statements in `cypher/`."""
+
+from __future__ import annotations
+
+import builtins
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from memgraph.backends.base import Draft, Query, Scope
+from memgraph.backends.neo4j import connect, dump, purge, reads
+from memgraph.backends.neo4j.writer import Writer
+from memgraph.backends.neo4j.writes import add
+from memgraph.clock import Clock, millis, new_id, new_writer
+from memgraph.errors import UnavailableError
+from memgraph.models import (
+    ChangeSet,
+    CheckReport,
+    Edge,
+    Entry,
+    Filters,
+    Hit,
+    Lineage,
+    Neighbourhood,
+    Page,
+    PurgePlan,
+    PurgeReceipt,
+    Selector,
+    Stats,
+    StoreStatus,
+)
+from memgraph.operations import Operation, Purge, Unknown
+from memgraph.rules.selection import value_purges
+from memgraph.storage.bolt import Bolt, Runner
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+    from memgraph.backends.neo4j.search import SearchIndex
+
+__all__ = ["Neo4jBackend"]
+
+_PURGE_TRIES: Final = 20
+_NOT_REACHED: Final = ("backups and exports made before", "the server's transaction logs until they rotate")
+
+
+class _MovedError(Exception):
+    """Somebody wrote to the namespace while a plan was compared with it."""
+
+
+class Neo4jBackend:
+    """Memories in a Neo4j database. Safe for threads and forks.
+
+    uri, auth, database, timeout (seconds), retry_time (seconds), pool: as for Bolt. max_clock_drift: seconds.
+    clock: Unix seconds. connect: connect and set the schema up now, instead of at the first call.
+    """
+
+    name = "neo4j"
+
+    def __init__(
+        self,
+        uri: str,
+        *,
+        auth: tuple[str, str] | None = None,
+        database: str | None = None,
+        timeout: float = 0.8,
+        retry_time: float = 30.0,
+        pool: int = 8,
+        max_clock_drift: float = 300.0,
+        clock: Callable[[], float] = time.time,
+        connect: bool = True,
+    ) -> None:
+        self.bolt = Bolt(uri, auth, database, timeout=timeout, retry_time=retry_time, pool=pool)
+        self.bolt.on_fork(self._after_fork)
+        self._writer = Writer(self._ready, Clock(wall=clock, max_drift=max_clock_drift))
+        self._preparing = threading.Lock()
+        self._prepared = False
+        self._index: SearchIndex | None = None
+        if connect:
+            self._ready()
+
+    def __repr__(self) -> str:
+        return f"<Neo4jBackend {self.bolt.where}>"
+
+    def _after_fork(self) -> None:
+        self._writer.clock.writer = new_writer()
+        self._writer.after_fork()
+        self._preparing = threading.Lock()
+
+    def _ready(self) -> Bolt:
+        """The connection, to a database that is a store."""
+        self.bolt.connect()
+        if not self._prepared:
+            with self._preparing:
+                if not self._prepared:
+                    connect.prepare(self.bolt)
+                    self._prepared = True
+        return self.bolt
+
+    # ---- writing
+
+    def write(self, drafts: Sequence[Draft]) -> builtins.list[Entry | None]:
+        """Stamp and apply drafts in order, all or none."""
+        self._ready()
+        return self._writer.write(drafts) if drafts else []
+
+    def apply(self, operations: Iterable[Operation | Unknown]) -> int:
+        """Apply stamped operations. Purges are carried out after the others, each in transactions of its own."""
+        bolt, todo = self._ready(), builtins.list(operations)
+        purges = [operation for operation in todo if isinstance(operation, Purge)]
+        others = [operation for operation in todo if not isinstance(operation, Purge)]
+        changed = bolt.transaction(lambda tx: self._writer.put_all(tx, others)) if others else 0
+        for operation in purges:
+            counts = purge.apply(bolt, self._writer.secrets(bolt), operation)
+            changed += any(counts.values())
+        return changed
+
+    def bury(self, tombstones: Iterable[dict[str, Any]]) -> int:
+        """Take in tombstones and secrets, and remove what they say is dead."""
+        bolt, todo = self._ready(), builtins.list(tombstones)
+        changed, fresh = bolt.transaction(lambda tx: purge.take_in(tx, todo))
+        if changed:
+            purge.sweep(bolt, self._writer.secrets(bolt, -1 if fresh else None))
+        return changed
+
+    # ---- reading
+
+    def get(self, namespace: str, ids: Sequence[str], now: datetime) -> dict[str, Entry]:
+        """The memories with these ids."""
+        return reads.by_ids(self._ready(), namespace, ids, now)
+
+    def current(
+        self,
+        namespace: str,
+        key: str,
+        now: datetime,
+        known_at: datetime | None = None,
+        valid_at: datetime | None = None,
+    ) -> Entry | None:
+        """A key's current memory, or as known, or as true, at an instant."""
+        return reads.current(self._ready(), namespace, key, now, known_at, valid_at)
+
+    def list(self, scope: Scope, filters: Filters, now: datetime, limit: int, after: str | None) -> Page[Entry]:
+        """A page of matching memories, newest first."""
+        return reads.page(self._ready(), scope, filters, now, limit, after)
+
+    def count(self, scope: Scope, filters: Filters, now: datetime) -> int:
+        """How many memories match."""
+        return reads.count(self._ready(), scope, filters, now)
+
+    def search(self, scope: Scope, query: Query) -> builtins.list[Hit]:
+        """The best hits, best first."""
+        if self._index is None:
+            from memgraph.backends.neo4j.search import SearchIndex
+
+            self._index = SearchIndex()
+        return self._index.search(self._ready(), scope, query)
+
+    def lineage(self, namespace: str, key_or_id: str, now: datetime) -> Lineage | None:
+        """The line of a key, or what is linked to an id."""
+        return reads.lineage(self._ready(), namespace, key_or_id, now)
+
+    def neighbours(self, namespace: str, id: str, depth: int, now: datetime) -> Neighbourhood | None:
+        """What lies around a memory."""
+        return reads.neighbours(self._ready(), namespace, id, depth, now)
+
+    def graph(self, scope: Scope, now: datetime) -> nx.MultiDiGraph[Any]:
+        """A frozen copy of the graph of a scope."""
+        return reads.graph(self._ready(), scope, now)
+
+    def relations(self, namespace: str, ids: Sequence[str]) -> builtins.list[Edge]:
+        """The relations that begin or end at one of these ids."""
+        return reads.relations(self._ready(), namespace, ids)
+
+    def namespaces(self, prefix: str | None) -> builtins.list[str]:
+        """The namespaces that hold memories."""
+        return reads.namespaces(self._ready(), prefix)
+
+    def snapshot(self, namespace: str, known_at: datetime) -> Iterator[Entry]:
+        """Every memory recorded by an instant."""
+        return reads.snapshot(self._ready(), namespace, known_at)
+
+    def changeset(self, namespace: str, id: str) -> ChangeSet | None:
+        """A change-set."""
+        return reads.changeset(self._ready(), namespace, id)
+
+    def operations(self, scope: Scope) -> Iterator[Operation | Unknown | dict[str, Any]]:
+        """Everything, as operations by version."""
+        return dump.operations(self._ready(), scope)
+
+    def select(self, scope: Scope, selector: Selector, now: datetime) -> Iterator[Entry]:
+        """Every memory that a selector matches."""
+        return reads.select(self._ready(), scope, selector, now)
+
+    # ---- purging
+
+    def plan_purge(self, scope: Scope, selector: Selector, now: datetime) -> PurgePlan:
+        """What a purge would remove."""
+        return purge.plan(self._ready(), scope, selector, now, self.bolt.where)
+
+    def purge(self, plan: PurgePlan, now: datetime) -> PurgeReceipt:
+        """Remove for good what a plan names."""
+        bolt, scope = self._ready(), Scope(plan.namespace, plan.subtree)
+        spaces = builtins.list(plan.ids)
+        if plan.selector.everything and plan.namespace not in spaces:
+            spaces.append(plan.namespace)
+        for attempt in range(_PURGE_TRIES):
+            feeds = {path: bolt.run("write/newest", namespace=path)[0] for path in spaces}
+            purge.same_set(purge.plan(bolt, scope, plan.selector, plan.at, self.bolt.where), plan)
+            secrets = self._writer.secrets(bolt, max((feed["secrets"] for feed in feeds.values()), default=None))
+            for feed in feeds.values():
+                self._writer.observe(feed["version"])
+            receipt, version = new_id(), self._writer.tick()
+            operations = {path: self._purges(bolt, plan, path, version, receipt) for path in spaces}
+            try:
+                counts = bolt.transaction(lambda tx: _first(tx, secrets, operations, feeds, version))  # noqa: B023 - called at once
+                break
+            except _MovedError:
+                time.sleep(0.01 * attempt)
+        else:
+            raise UnavailableError(f"{plan.namespace!r} is being written to all the time", hint="Try again later.")
+        for path in spaces:
+            add(counts, purge.pages(bolt, secrets, operations[path]))
+        return PurgeReceipt(
+            id=receipt,
+            at=now,
+            version=version,
+            store=self.bolt.where,
+            namespaces=tuple(plan.ids) or (plan.namespace,),
+            selector_digest=purge.digest_of(plan.selector, scope),
+            plan_digest=plan.digest,
+            removed=purge.removed(counts),
+            scrubbed=False,
+            tombstones=counts.get("new", 0),
+            not_reached=_NOT_REACHED,
+            unknown_ids=len(set(plan.selector.ids) - {id for ids in plan.ids.values() for id in ids}),
+        )
+
+    def _purges(
+        self, runner: Runner, plan: PurgePlan, path: str, version: str, receipt: str
+    ) -> builtins.list[Purge]:
+        ids = plan.ids.get(path, ())
+        named = value_purges(plan.selector, path) or [("id", id) for id in ids]
+        heads = purge.heads_of(runner, path, ids)
+        return [
+            Purge(
+                op_id=new_id(),
+                version=version,
+                namespace=path,
+                field=field,  # type: ignore[arg-type]
+                value=value,
+                heads=heads if number == len(named) else (),
+                receipt=receipt,
+            )
+            for number, (field, value) in enumerate(named, 1)
+        ]
+
+    # ---- administration
+
+    def check(self, repair: bool = False, reindex: bool = False) -> CheckReport:
+        """Look for broken laws in the graph."""
+        from memgraph.backends.neo4j import check
+
+        return check.check(self._ready(), repair, reindex)
+
+    def stats(self, namespace: str, now: datetime) -> Stats:
+        """How much there is."""
+        return reads.stats(self._ready(), namespace, now)
+
+    def status(self, namespace: str) -> StoreStatus:
+        """Which store this is and how it is doing."""
+        newest = self._ready().run("write/newest", namespace=namespace)[0]["version"]
+        ahead = millis(newest) - int(self._writer.clock.wall() * 1000) if newest else 0
+        return StoreStatus(
+            store=self.bolt.where,
+            backend=self.name,
+            namespace=namespace,
+            read_only=False,
+            schema_version=connect.SCHEMA_VERSION,
+            clock_ahead_ms=max(0, ahead),
+        )
+
+    def close(self) -> None:
+        """Give the connections up."""
+        self.bolt.close()
+
+
+def _first(
+    tx: Runner, secrets: Any, operations: dict[str, builtins.list[Purge]], feeds: dict[str, Any], version: str
+) -> dict[str, int]:
+    """The tombstones of a purge in all its namespaces, if nobody has written there since `feeds` was read."""
+    counts: dict[str, int] = {}
+    for path in sorted(operations):
+        if operations[path]:
+            new, number = purge.first(tx, secrets, operations[path], version)
+            if number != feeds[path]["n"] + 1:
+                raise _MovedError
+            add(counts, new)
+    return counts

@@ -1,0 +1,1 @@
+"""The doctor of the Neo4j store."""

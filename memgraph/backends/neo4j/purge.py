@@ -1,0 +1,230 @@
+"""Purging on Neo4j: the plan, carrying it out in pages of bounded memory, and tombstones from elsewhere."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from memgraph.backends.base import Scope
+from memgraph.backends.neo4j import reads
+from memgraph.backends.neo4j.tombs import Secrets
+from memgraph.backends.neo4j.writes import PAGE, REMOVED, Put, add, bury, feed
+from memgraph.errors import ConflictError
+from memgraph.models import Entry, PurgePlan, Selector
+from memgraph.operations import PURGE_FIELDS, Purge
+from memgraph.storage.bolt import Bolt, Runner
+
+__all__ = ["apply", "digest_of", "first", "heads_of", "pages", "plan", "same_set", "sweep", "take_in"]
+
+Counts = dict[str, int]
+_STATEMENT: Final = {"key": "write/purge_page_key"}
+
+
+# ---- the plan
+
+
+def plan(runner: Runner, scope: Scope, selector: Selector, now: datetime, store: str) -> PurgePlan:
+    """What a purge of this selector would remove now, restored copies included."""
+    entries = list(reads.select(runner, scope, selector, now))
+    entries += _copies(runner, entries, now)
+    ids: dict[str, list[str]] = {}
+    for found in sorted(entries, key=lambda each: (each.namespace, each.id)):
+        ids.setdefault(found.namespace, []).append(found.id)
+    return PurgePlan(
+        namespace=scope.namespace,
+        subtree=scope.subtree,
+        selector=selector,
+        store=store,
+        at=now,
+        ids={path: tuple(named) for path, named in ids.items()},
+        by_kind=dict(sorted(Counter(found.kind for found in entries).items())),
+        by_status=dict(sorted(Counter(found.status.value for found in entries).items())),
+        digest=hashlib.sha256(json.dumps(ids, ensure_ascii=False).encode()).hexdigest(),
+    )
+
+
+def _copies(runner: Runner, entries: Sequence[Entry], now: datetime) -> list[Entry]:
+    have: dict[str, set[str]] = {}
+    for found in entries:
+        have.setdefault(found.namespace, set()).add(found.id)
+    copies: list[Entry] = []
+    for path, ids in have.items():
+        listed, more = sorted(ids), set[str]()
+        for start in range(0, len(listed), PAGE):
+            rows = runner.run("write/copies", namespace=path, ids=listed[start : start + PAGE])
+            more |= {row["id"] for row in rows}
+        copies += reads.by_ids(runner, path, sorted(more - ids), now).values()
+    return copies
+
+
+def digest_of(selector: Selector, scope: Scope) -> str:
+    """A digest that names a selector without repeating it."""
+    text = f"{scope.namespace}\0{scope.subtree}\0{selector.model_dump_json(exclude_defaults=True)}"
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def same_set(fresh: PurgePlan, planned: PurgePlan) -> None:
+    """Raise ConflictError if a plan no longer says what would go."""
+    if fresh.digest != planned.digest:
+        raise ConflictError(
+            "the set to purge has changed since the plan was made", hint="Make a new plan and look at it."
+        )
+
+
+def heads_of(runner: Runner, path: str, ids: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """The keys whose newest version is among these ids, with that version."""
+    heads: dict[str, str] = {}
+    for start in range(0, len(ids), PAGE):
+        for row in runner.run("write/heads", namespace=path, ids=list(ids[start : start + PAGE])):
+            heads[row["key"]] = row["version"]
+    return tuple(sorted(heads.items()))
+
+
+# ---- carrying it out
+
+
+def first(runner: Runner, secrets: Secrets, operations: Sequence[Purge], version: str) -> tuple[Counts, int]:
+    """The tombstones of one namespace's purges, but those of ids: what must be committed before anything is removed.
+
+    Closes the transaction with the namespace's feed. Returns what changed, and the feed's number.
+    """
+    path = operations[0].namespace
+    done, counts = Put(version=version), Counter[str]()
+    for operation in operations:
+        common = {"namespace": path, "secret": secrets.name, "receipt": operation.receipt}
+        rows: list[dict[str, Any]] = []
+        for key, newest in operation.heads:
+            every = secrets.all("slot", path, key)
+            rows.append({"key": key, "hash": every[0], "hashes": every, "version": newest})
+        for start in range(0, len(rows), PAGE):
+            part = rows[start : start + PAGE]
+            counts["new"] += runner.run("write/purge_slots", rows=part, **common)[0]["new"]
+            done.hashes += [row["hash"] for row in part]
+        if operation.field != "id":
+            value = {"hash": secrets.one(operation.field, path, operation.value), "version": operation.version}
+            counts["new"] += runner.run("write/purge_values", rows=[value], **common)[0]["new"]
+            done.hashes.append(value["hash"])
+    number = feed(runner, secrets, path, done, purged=any(each.field != "id" for each in operations))
+    return dict(counts), number
+
+
+def pages(bolt: Bolt, secrets: Secrets, operations: Sequence[Purge]) -> Counts:
+    """Remove what purges of one namespace name, a page a transaction. After a crash between pages, run them again."""
+    counts: Counts = {}
+    ids = sorted({operation.value for operation in operations if operation.field == "id"})
+    if ids:
+        one = next(operation for operation in operations if operation.field == "id")
+        for start in range(0, len(ids), PAGE):
+            add(counts, _page(bolt, secrets, one, ids[start : start + PAGE]))
+    for operation in operations:
+        if operation.field != "id":
+            add(counts, _by_value(bolt, secrets, operation))
+    return counts
+
+
+def _page(bolt: Bolt, secrets: Secrets, operation: Purge, ids: Sequence[str]) -> Counts:
+    def work(tx: Runner) -> Counts:
+        removed, hashes = bury(tx, secrets, operation.namespace, ids, operation.version, operation.receipt)
+        feed(tx, secrets, operation.namespace, Put(hashes=hashes, version=operation.version))
+        return removed
+
+    return bolt.transaction(work)
+
+
+def _by_value(bolt: Bolt, secrets: Secrets, operation: Purge) -> Counts:
+    counts: Counts = {}
+    path, after = operation.namespace, ""
+    given: dict[str, Any] = {"namespace": path, "value": operation.value, "version": operation.version, "limit": PAGE}
+    if operation.field != "key":
+        given["field"] = operation.field
+    while rows := bolt.run(_STATEMENT.get(operation.field, "write/purge_page"), after=after, **given):
+        add(counts, _page(bolt, secrets, operation, [row["id"] for row in rows]))
+        if len(rows) < PAGE:
+            break
+        after = rows[-1]["version"]
+    if operation.field == "namespace":
+
+        def rest(tx: Runner) -> Counts:
+            return dict(tx.run("write/purge_foreign", namespace=path, quoted=[], version=operation.version)[0])
+
+        add(counts, bolt.transaction(rest))
+    return counts
+
+
+def apply(bolt: Bolt, secrets: Secrets, operation: Purge) -> Counts:
+    """One stamped purge as it comes from elsewhere."""
+
+    def work(tx: Runner) -> Counts:
+        return first(tx, secrets, [operation], operation.version)[0]
+
+    counts = bolt.transaction(work)
+    add(counts, pages(bolt, secrets, [operation]))
+    return counts
+
+
+def removed(counts: Counts) -> Counts:
+    """The counts of a receipt."""
+    return {name: counts.get(name, 0) for name in REMOVED}
+
+
+# ---- tombstones from elsewhere
+
+
+def take_in(runner: Runner, items: Iterable[dict[str, Any]]) -> tuple[int, bool]:
+    """Add what `operations` gave; returns how many were new or newer, and whether there are new secrets."""
+    found, tombs = [], []
+    for item in items:
+        if "secret" in item and "value" in item:
+            found.append({"name": item["secret"], "value": item["value"]})
+        else:
+            names = {"hash": item["tombstone"]} | {name: item[name] for name in ("version", "secret", "receipt")}
+            tombs.append(names)
+    fresh = runner.run("write/take_secret", rows=found)[0]["new"] if found else 0
+    changed = fresh
+    for start in range(0, len(tombs), PAGE):
+        changed += runner.run("write/take_tombstones", rows=tombs[start : start + PAGE])[0]["new"]
+    return changed, fresh > 0
+
+
+def sweep(bolt: Bolt, secrets: Secrets) -> Counts:
+    """Remove what the tombstones say is dead: needed after some were taken in from elsewhere."""
+    counts: Counts = {}
+    for path in [row["namespace"] for row in bolt.transaction(lambda tx: tx.run("write/feeds"))]:
+        after = ""
+        while rows := bolt.run("write/sweep_page", namespace=path, after=after, limit=PAGE):
+            _sweep_page(bolt, secrets, path, rows, counts)
+            if len(rows) < PAGE:
+                break
+            after = rows[-1]["id"]
+    return counts
+
+
+def _sweep_page(bolt: Bolt, secrets: Secrets, path: str, rows: list[dict[str, Any]], counts: Counts) -> None:
+    found = []
+    for row in rows:
+        buried = secrets.all("id", path, row["id"])
+        if row["origin"] is not None:
+            buried += secrets.all("id", path, row["origin"])
+        values = {name: path if name == "namespace" else row[name] for name in PURGE_FIELDS}
+        hashes = [each for name, value in values.items() if value for each in secrets.all(name, path, value)]
+        found.append({"id": row["id"], "hashes": buried + hashes, "buried": buried, "stands_for": row["stands_for"]})
+    dead = [row["id"] for row in bolt.run("write/sweep_dead", rows=found)]
+    if dead:
+        version = max((row["stands_for"] or "" for row in rows), default="")
+        add(counts, _page(bolt, secrets, Purge(op_id="", namespace=path, field="id", value="", version=version), dead))
+    keys = sorted({row["key"] for row in rows if row["key"] is not None})
+    slots = [{"key": key, "hashes": secrets.all("slot", path, key)} for key in keys]
+    held = bolt.run("write/sweep_slots", rows=slots) if slots else []
+    if held:
+        by_key = {slot["key"]: slot["hashes"] for slot in slots}
+        again = [{"key": row["key"], "hash": row["hash"], "hashes": by_key[row["key"]], "version": row["version"]} for row in held]
+
+        def work(tx: Runner) -> None:
+            tx.run("write/purge_slots", namespace=path, secret=secrets.name, receipt="", rows=again)
+            feed(tx, secrets, path, Put(hashes=[row["hash"] for row in again]))
+
+        bolt.transaction(work)
