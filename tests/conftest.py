@@ -1,9 +1,9 @@
 """Fixtures that every test may use, and the choice of the backend that the contract runs on.
 
 `--memgraph-backend=local` (the default) runs `tests/contract` and `tests/cases` on the local store.
-`neo4j` runs them on a real Neo4j server (`tests/neo4j_server` says where it comes from); only the first store of a test is
-there, others are local. `pkg.module:factory` runs them on another: `factory(folder, clock)` returns an open `memgraph.backends.base.Backend`;
-the same folder means the same store. Tests are kept apart by namespace; none wipes a store.
+`neo4j` runs them on a real Neo4j server (`tests/neo4j_server` says where it comes from); only the first store of a test
+is there, others are local. `pkg.module:factory` runs them on another: `factory(folder, clock)` returns an open
+`memgraph.backends.base.Backend`; the same folder means the same store. Tests are kept apart by namespace; none wipes a store.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 if TYPE_CHECKING:
     from memgraph import Memory
@@ -50,6 +50,7 @@ def pytest_configure(config: pytest.Config) -> None:
         max_examples=config.getoption("memgraph_examples") or (2000 if soak else 60),
         stateful_step_count=50 if soak else 25,
         suppress_health_check=list(HealthCheck),
+        phases=list(Phase) if soak else (Phase.explicit, Phase.generate),  # a store is slow to shrink against
     )
     settings.load_profile("memgraph")
 

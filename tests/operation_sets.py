@@ -23,18 +23,8 @@ from tests.oracle import Oracle
 
 BEGIN = datetime(2026, 1, 5, 9, tzinfo=UTC)
 STEP = timedelta(seconds=1)
-KINDS = ("remember",) * 6 + (
-    "copy",
-    "copy",
-    "supersede",
-    "supersede",
-    "retire",
-    "retire",
-    "restore",
-    "relate",
-    "relate",
-)
-KINDS += ("unrelate", "reinforce", "purge")
+KINDS = ("remember",) * 6 + ("purge",) * 3 + ("copy", "supersede", "retire", "relate") * 2
+KINDS += ("restore", "unrelate", "reinforce")
 
 
 def version(step: int, writer: int = 0) -> str:
@@ -67,11 +57,11 @@ def remember(step: int, namespace: str, id: str, **values: Any) -> Remember:
 
 
 @st.composite
-def operation_sets(draw: st.DrawFn, namespaces: tuple[str, str] = ("x", "y"), max_size: int = 16) -> list[Operation]:
-    """Operations in version order, over two namespaces that share ids."""
+def operation_sets(draw: st.DrawFn, namespaces: tuple[str, str] = ("x", "y"), max_size: int = 24) -> list[Operation]:
+    """Operations in version order, over two namespaces that share ids; up to two are missing, as if on their way."""
     made: list[Remember] = []
     found: list[Operation] = []
-    for step in range(draw(st.integers(2, max_size))):
+    for step in range(draw(st.integers(4, max_size))):
         ns = draw(st.sampled_from((namespaces[0], namespaces[0], namespaces[1])))
         mine = [memory for memory in made if memory.namespace == ns]
         kind = draw(st.sampled_from(KINDS)) if mine else "remember"
@@ -85,7 +75,7 @@ def operation_sets(draw: st.DrawFn, namespaces: tuple[str, str] = ("x", "y"), ma
                 step,
                 ns,
                 draw(st.sampled_from((f"m{step}", f"m{step}", f"m{len(mine)}-shared"))),
-                key=draw(st.sampled_from((None, "k", "k", "j"))),
+                key=draw(st.sampled_from(("k", "k", "k", "j", None))),
                 subject=draw(st.sampled_from((None, None, "ann"))),
                 session=draw(st.sampled_from((None, None, "s1"))),
                 actor=draw(st.sampled_from((None, "bob"))),
@@ -129,7 +119,8 @@ def operation_sets(draw: st.DrawFn, namespaces: tuple[str, str] = ("x", "y"), ma
             if value:
                 heads = ((memory.key, memory.version),) if memory.key else ()
                 found.append(Purge(**head, field=field, value=value, heads=heads))
-    return found
+    missing = draw(st.sets(st.integers(0, len(found) - 1), max_size=2)) if len(found) > 3 else ()
+    return [op for n, op in enumerate(found) if n not in missing]
 
 
 @st.composite

@@ -17,15 +17,15 @@ ordinary BM25. No term holds a blank.
 from __future__ import annotations
 
 import functools
+import functools
 import re
+import threading
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
-
-from memgraph.rules.stem import stem
 
 __all__ = [
     "ASKS",
@@ -38,6 +38,7 @@ __all__ = [
     "fold",
     "name_words",
     "query_terms",
+    "stem",
     "terms",
 ]
 
@@ -107,6 +108,23 @@ class Terms:
     def counts(self) -> Counter[str]:
         """How often each term occurs."""
         return Counter(self.tokens)
+
+
+class _Stemmer(threading.local):
+    """The Snowball stemmer, one a thread: it is not safe for several."""
+
+    def __init__(self) -> None:
+        import snowballstemmer
+
+        self.stem: Callable[[str], str] = snowballstemmer.stemmer("english").stemWord
+
+
+_stemmer = functools.cache(_Stemmer)
+
+
+def stem(word: str) -> str:
+    """The English stem of a folded word, itself where nothing would be left."""
+    return _stemmer().stem(word) or word
 
 
 def _term(word: str) -> str:

@@ -86,7 +86,9 @@ class Bolt:
             raise InvalidInputError(f"must begin with one of {', '.join(SCHEMES)} and name a host", field="primary")
         if parts.username is not None or parts.password is not None:
             raise InvalidInputError(
-                "must not hold credentials", field="primary", hint="Give them as `auth`, or in NEO4J_USERNAME and NEO4J_PASSWORD."
+                "must not hold credentials",
+                field="primary",
+                hint="Give them as `auth`, or in NEO4J_USERNAME and NEO4J_PASSWORD.",
             )
         self._uri, self._auth, self.database = uri, auth, database
         self.where = f"{parts.scheme}://{parts.netloc}" + (f"/{database}" if database else "")
@@ -118,7 +120,7 @@ class Bolt:
         text, values = statement(name), _for_driver(parameters)
 
         def once(session: neo4j.Session) -> Rows:
-            return _rows(session.run(neo4j.Query(text, timeout=self._limit), values))  # type: ignore[arg-type]
+            return _rows(session.run(neo4j.Query(text, timeout=self._limit), values))
 
         return self._retrying(once, neo4j.READ_ACCESS)
 
@@ -126,7 +128,7 @@ class Bolt:
         """Run one statement of the schema, whose text is given, by itself."""
 
         def once(session: neo4j.Session) -> None:
-            session.run(neo4j.Query(text, timeout=self._limit)).consume()  # type: ignore[arg-type]
+            session.run(neo4j.Query(text, timeout=self._limit)).consume()
 
         self._retrying(once, neo4j.WRITE_ACCESS)
 
@@ -164,7 +166,8 @@ class Bolt:
                     again = lost <= _LOST_RETRIES and time.monotonic() - began < self.timeout / 4
                     if isinstance(error, IncompleteCommit):
                         raise OutcomeUnknownError(
-                            f"the connection to {self.where} broke during a commit", hint="Write again with the same id."
+                            f"the connection to {self.where} broke during a commit",
+                            hint="Write again with the same id.",
                         ) from None
                 else:
                     again = is_again(error) and memory <= _MEMORY_RETRIES
@@ -280,7 +283,7 @@ class _Transaction:
         self._transaction = transaction
 
     def run(self, name: str, /, **parameters: Any) -> Rows:
-        return _rows(self._transaction.run(statement(name), _for_driver(parameters)))  # type: ignore[arg-type]
+        return _rows(self._transaction.run(statement(name), _for_driver(parameters)))
 
 
 def _version(agent: str) -> tuple[int, ...]:

@@ -89,7 +89,9 @@ def translated(error: BaseException, where: str, database: str | None) -> Memgra
         return MemgraphError(f"{where} refused a statement ({code})", hint="Run `memgraph doctor`.")
     if isinstance(error, (*LOST, ConnectionAcquisitionTimeoutError, OSError)):
         return UnavailableError(f"{where} cannot be reached{_why(error)}", hint="Is the server running?")
-    return UnavailableError(f"{where} does not speak Bolt, or broke off ({type(error).__name__})", hint="Check the port.")
+    return UnavailableError(
+        f"{where} does not speak Bolt, or broke off ({type(error).__name__})", hint="Check the port."
+    )
 
 
 def _why(error: BaseException) -> str:
@@ -103,6 +105,6 @@ def _why(error: BaseException) -> str:
         return ": the port does not speak Bolt"
     if "refused" in causes:
         return ": connection refused"
-    if "resolve" in causes or "name or service" in causes or "address" in causes and "unknown" in causes:
+    if "resolve" in causes or "name or service" in causes or ("address" in causes and "unknown" in causes):
         return ": unknown host"
     return ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from memgraph import Memory
 from memgraph.backends.base import Backend, Draft, Scope
 from memgraph.errors import InvalidInputError
 from memgraph.models import Filters
@@ -13,12 +14,17 @@ from tests.operation_sets import remember, version
 from tests.views import everything, graph_edges
 
 ANY = Filters(status="any")
-NS = "space"
 
 
-def said(step: int) -> dict[str, str]:
+@pytest.fixture
+def ns(memory: Memory) -> str:
+    """This test's namespace."""
+    return memory.path
+
+
+def said(ns: str, step: int) -> dict[str, str]:
     """The head of an operation."""
-    return {"op_id": f"op{step}", "namespace": NS, "version": version(step)}
+    return {"op_id": f"op{step}", "namespace": ns, "version": version(step)}
 
 
 def test_it_keeps_the_protocol(backend: Backend) -> None:
@@ -27,64 +33,64 @@ def test_it_keeps_the_protocol(backend: Backend) -> None:
     assert backend.name
 
 
-def test_a_place_is_not_seen(backend: Backend, clock: FrozenClock) -> None:
+def test_a_place_is_not_seen(backend: Backend, ns: str, clock: FrozenClock) -> None:
     """Operations about a memory that has not arrived show nothing, in no read and no count."""
     about = [
-        Retire(**said(2), id="a", cause="forgotten"),
-        Relate(**said(3), a="a", b="b", type="knows"),
-        Reinforce(**said(4), id="a", feedback_id="f", signal=1.0),
-        Supersede(**said(5), new_id="b", new_version=version(1), old_id="a", old_version=version(0)),
-        Restore(**said(6), id="b"),
+        Retire(**said(ns, 2), id="a", cause="forgotten"),
+        Relate(**said(ns, 3), a="a", b="b", type="knows"),
+        Reinforce(**said(ns, 4), id="a", feedback_id="f", signal=1.0),
+        Supersede(**said(ns, 5), new_id="b", new_version=version(1), old_id="a", old_version=version(0)),
+        Restore(**said(ns, 6), id="b"),
     ]
     assert backend.apply(about) == len(about)
     assert backend.apply(about) == 0
-    scope = Scope(NS)
-    assert backend.get(NS, ["a", "b"], clock.now) == {}
-    assert everything(backend, NS, clock.now) == []
+    scope = Scope(ns)
+    assert backend.get(ns, ["a", "b"], clock.now) == {}
+    assert everything(backend, ns, clock.now) == []
     assert backend.count(scope, ANY, clock.now) == 0
-    assert backend.lineage(NS, "a", clock.now) is None
-    assert backend.neighbours(NS, "a", 1, clock.now) is None
-    assert backend.relations(NS, ["a", "b"]) == []
-    assert backend.namespaces(None) == []
-    assert graph_edges(backend, NS, clock.now) == set()
-    assert list(backend.snapshot(NS, clock.now)) == []
-    assert backend.stats(NS, clock.now).entries == 0
+    assert backend.lineage(ns, "a", clock.now) is None
+    assert backend.neighbours(ns, "a", 1, clock.now) is None
+    assert backend.relations(ns, ["a", "b"]) == []
+    assert backend.namespaces(ns) == []
+    assert graph_edges(backend, ns, clock.now) == set()
+    assert list(backend.snapshot(ns, clock.now)) == []
+    assert backend.stats(ns, clock.now).entries == 0
     assert backend.check().ok
 
 
-def test_a_place_is_filled_with_what_waited(backend: Backend, clock: FrozenClock) -> None:
+def test_a_place_is_filled_with_what_waited(backend: Backend, ns: str, clock: FrozenClock) -> None:
     """The memory that arrives late has the status, relations and feedback that waited for it."""
     backend.apply([
-        Retire(**said(2), id="a", cause="forgotten"),
-        Relate(**said(3), a="a", b="b", type="knows"),
-        Reinforce(**said(4), id="a", feedback_id="f", signal=0.5),
+        Retire(**said(ns, 2), id="a", cause="forgotten"),
+        Relate(**said(ns, 3), a="a", b="b", type="knows"),
+        Reinforce(**said(ns, 4), id="a", feedback_id="f", signal=0.5),
     ])  # fmt: skip
-    backend.apply([remember(0, NS, "a")])
-    entry = backend.get(NS, ["a"], clock.now)["a"]
+    backend.apply([remember(0, ns, "a")])
+    entry = backend.get(ns, ["a"], clock.now)["a"]
     assert (entry.status, entry.feedback_count, entry.feedback_sum) == ("forgotten", 1, 0.5)
-    assert backend.relations(NS, ["a"]) == []
-    backend.apply([remember(1, NS, "b")])
-    assert [edge.type for edge in backend.relations(NS, ["b"])] == ["knows"]
+    assert backend.relations(ns, ["a"]) == []
+    backend.apply([remember(1, ns, "b")])
+    assert [edge.type for edge in backend.relations(ns, ["b"])] == ["knows"]
 
 
-def test_an_older_relate_stays_dead(backend: Backend, clock: FrozenClock) -> None:
+def test_an_older_relate_stays_dead(backend: Backend, ns: str, clock: FrozenClock) -> None:
     """A relation that was taken back does not come back with a late, older relate."""
-    backend.apply([remember(0, NS, "a"), remember(1, NS, "b"), Unrelate(**said(5), a="a", b="b", type="knows")])
-    backend.apply([Relate(**said(4), a="a", b="b", type="knows")])
-    assert backend.relations(NS, ["a"]) == []
-    backend.apply([Relate(**said(6), a="a", b="b", type="knows")])
-    assert len(backend.relations(NS, ["a"])) == 1
+    backend.apply([remember(0, ns, "a"), remember(1, ns, "b"), Unrelate(**said(ns, 5), a="a", b="b", type="knows")])
+    backend.apply([Relate(**said(ns, 4), a="a", b="b", type="knows")])
+    assert backend.relations(ns, ["a"]) == []
+    backend.apply([Relate(**said(ns, 6), a="a", b="b", type="knows")])
+    assert len(backend.relations(ns, ["a"])) == 1
 
 
-def test_an_unknown_operation_is_kept_and_passed_on(backend: Backend) -> None:
+def test_an_unknown_operation_is_kept_and_passed_on(backend: Backend, ns: str) -> None:
     """An operation of a newer kind or format changes nothing that is read, and comes out as it went in."""
-    payload = {**said(3), "op": "transmogrify", "format": 7, "deep": {"x": [1, None, "é"]}}
-    strange = Unknown(op_id="op3", version=version(3), namespace=NS, payload=payload)
-    assert backend.apply([strange, remember(1, NS, "a")]) == 2
+    payload = {**said(ns, 3), "op": "transmogrify", "format": 7, "deep": {"x": [1, None, "é"]}}
+    strange = Unknown(op_id="op3", version=version(3), namespace=ns, payload=payload)
+    assert backend.apply([strange, remember(1, ns, "a")]) == 2
     assert backend.apply([strange]) == 0
-    told = list(backend.operations(Scope(NS)))
+    told = list(backend.operations(Scope(ns)))
     assert [op for op in told if isinstance(op, Unknown)] == [strange]
-    assert backend.count(Scope(NS), ANY, version_time()) == 1
+    assert backend.count(Scope(ns), ANY, version_time()) == 1
 
 
 def version_time() -> object:
@@ -94,37 +100,37 @@ def version_time() -> object:
     return instant(1000)
 
 
-def test_apply_is_all_or_none(backend: Backend, clock: FrozenClock) -> None:
+def test_apply_is_all_or_none(backend: Backend, ns: str, clock: FrozenClock) -> None:
     """If one of the operations cannot be taken, none is."""
     with pytest.raises((TypeError, AttributeError, InvalidInputError)):
-        backend.apply([remember(0, NS, "a"), "no operation", remember(1, NS, "b")])  # type: ignore[list-item]
-    assert everything(backend, NS, clock.now) == []
+        backend.apply([remember(0, ns, "a"), "no operation", remember(1, ns, "b")])  # type: ignore[list-item]
+    assert everything(backend, ns, clock.now) == []
 
 
-def test_write_answers_in_order(backend: Backend, clock: FrozenClock) -> None:
+def test_write_answers_in_order(backend: Backend, ns: str, clock: FrozenClock) -> None:
     """`write` gives the entry of each Remember and None for every other operation, with growing versions."""
     drafts = [
-        Draft(Remember(op_id="1", namespace=NS, id="a", content="a")),
-        Draft(Remember(op_id="2", namespace=NS, id="b", content="b")),
-        Draft(Relate(op_id="3", namespace=NS, a="a", b="b", type="knows")),
-        Draft(Retire(op_id="4", namespace=NS, id="a", cause="forgotten")),
+        Draft(Remember(op_id="1", namespace=ns, id="a", content="a")),
+        Draft(Remember(op_id="2", namespace=ns, id="b", content="b")),
+        Draft(Relate(op_id="3", namespace=ns, a="a", b="b", type="knows")),
+        Draft(Retire(op_id="4", namespace=ns, id="a", cause="forgotten")),
     ]
     answer = backend.write(drafts)
     assert [entry and entry.id for entry in answer] == ["a", "b", None, None]
-    assert answer[0].version < answer[1].version < backend.relations(NS, ["a"])[0].version
-    assert backend.get(NS, ["a"], clock.now)["a"].status == "forgotten"
+    assert answer[0].version < answer[1].version < backend.relations(ns, ["a"])[0].version
+    assert backend.get(ns, ["a"], clock.now)["a"].status == "forgotten"
 
 
-def test_a_live_write_is_never_born_superseded(backend: Backend, clock: FrozenClock) -> None:
+def test_a_live_write_is_never_born_superseded(backend: Backend, ns: str, clock: FrozenClock) -> None:
     """A write is stamped past every version that the store holds, replays from faster clocks included."""
-    fast = remember(0, NS, "fast", key="k").model_copy(
+    fast = remember(0, ns, "fast", key="k").model_copy(
         update={"version": f"{int(clock() * 1000) + 60_000:012x}-0005-ffffffff"}
     )
     backend.apply([fast])
-    (entry,) = backend.write([Draft(Remember(op_id="1", namespace=NS, id="live", content="x", key="k"))])
+    (entry,) = backend.write([Draft(Remember(op_id="1", namespace=ns, id="live", content="x", key="k"))])
     assert entry is not None
     assert entry.version > fast.version
     assert entry.status == "active"
-    current = backend.current(NS, "k", clock.now)
+    current = backend.current(ns, "k", clock.now)
     assert current is not None
     assert current.id == "live"

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memgraph import Memory
-from memgraph.backends.base import Backend, Scope
+from memgraph.backends.base import Scope
 from memgraph.operations import Operation
 from tests.conftest import RUN, FrozenClock
 from tests.operation_sets import arrivals, instant, moved, operation_sets, probes
@@ -28,12 +28,18 @@ def spare(make_memory: Callable[..., Memory]) -> Memory:
     return make_memory(store="spare")
 
 
-def apply_all(backend: Backend, operations: list[Operation], chunks: list[list[Operation]]) -> tuple[Oracle, list[str]]:
+def fresh_names(memory: Memory) -> dict[str, str]:
+    """Two namespaces that nothing was written to yet."""
+    n = next(_fresh)
+    return {name: f"{memory.path}/law{n}/{name}" for name in "xy"}
+
+
+def apply_all(memory: Memory, operations: list[Operation], chunks: list[list[Operation]]) -> tuple[Oracle, list[str]]:
     """Apply chunks in two namespaces of their own; the oracle gets the same operations in version order."""
     n = next(_fresh)
     names = {"x": f"law{RUN}-{n}/x", "y": f"law{RUN}-{n}/y"}
     for chunk in chunks:
-        backend.apply(moved(chunk, names))
+        memory.backend.apply(moved(chunk, names))
     return Oracle(moved(operations, names)), list(names.values())
 
 
@@ -43,38 +49,38 @@ def differences(got: dict[str, Any], want: dict[str, Any]) -> dict[str, Any]:
 
 
 @given(data=st.data())
-def test_any_arrival_gives_the_same_graph(data: st.DataObject, backend: Backend, clock: FrozenClock) -> None:
+def test_any_arrival_gives_the_same_graph(data: st.DataObject, memory: Memory, clock: FrozenClock) -> None:
     """Operations shuffled, repeated and in any chunks end in the oracle's view, and bury the same late writes."""
     operations = data.draw(operation_sets())
-    oracle, namespaces = apply_all(backend, operations, data.draw(arrivals(operations)))
-    assert not differences(view_of(backend, namespaces, clock.now), oracle.view())
+    oracle, namespaces = apply_all(memory, operations, data.draw(arrivals(operations)))
+    assert not differences(view_of(memory.backend, namespaces, clock.now), oracle.view())
     late = moved(probes(operations), dict(zip("xy", namespaces, strict=True)))
-    backend.apply(late)
+    memory.backend.apply(late)
     for op in late:
         oracle.apply(op)
-    assert not differences(view_of(backend, namespaces, clock.now), oracle.view())
+    assert not differences(view_of(memory.backend, namespaces, clock.now), oracle.view())
 
 
 @given(data=st.data())
-def test_applying_again_changes_nothing(data: st.DataObject, backend: Backend, clock: FrozenClock) -> None:
+def test_applying_again_changes_nothing(data: st.DataObject, memory: Memory, clock: FrozenClock) -> None:
     """Applying what is already there reports no change and makes none."""
     operations = data.draw(operation_sets())
-    _, namespaces = apply_all(backend, operations, [operations])
-    before = view_of(backend, namespaces, clock.now)
+    _, namespaces = apply_all(memory, operations, [operations])
+    before = view_of(memory.backend, namespaces, clock.now)
     again = moved(operations, dict(zip("xy", namespaces, strict=True)))
-    assert backend.apply(again) == 0
-    assert not differences(view_of(backend, namespaces, clock.now), before)
+    assert memory.backend.apply(again) == 0
+    assert not differences(view_of(memory.backend, namespaces, clock.now), before)
 
 
 @given(data=st.data())
-def test_every_instant_is_remembered(data: st.DataObject, backend: Backend, clock: FrozenClock) -> None:
+def test_every_instant_is_remembered(data: st.DataObject, memory: Memory, clock: FrozenClock) -> None:
     """`current` now, known at any instant and valid at any instant, and `snapshot`, are the oracle's."""
     operations = data.draw(operation_sets())
-    oracle, namespaces = apply_all(backend, operations, data.draw(arrivals(operations)))
+    oracle, namespaces = apply_all(memory, operations, data.draw(arrivals(operations)))
     moments = data.draw(st.lists(st.integers(-16, 40).map(lambda n: instant(n / 2)), min_size=3, max_size=3))
 
     def shown(namespace: str, key: str, known: datetime | None = None, valid: datetime | None = None) -> str | None:
-        entry = backend.current(namespace, key, clock.now, known_at=known, valid_at=valid)
+        entry = memory.backend.current(namespace, key, clock.now, known_at=known, valid_at=valid)
         return entry and entry.id
 
     for ns, key in itertools.product(namespaces, ("k", "j")):
@@ -86,18 +92,17 @@ def test_every_instant_is_remembered(data: st.DataObject, backend: Backend, cloc
                 assert shown(ns, key, known=known, valid=moment) == oracle.valid_at(ns, key, moment, known)
     for ns, moment in itertools.product(namespaces, moments):
         want = sorted((op.version, op.id, status) for (n, _), (op, status) in oracle.entries(moment).items() if n == ns)
-        assert [(e.version, e.id, str(e.status)) for e in backend.snapshot(ns, moment)] == want
+        assert [(e.version, e.id, str(e.status)) for e in memory.backend.snapshot(ns, moment)] == want
 
 
 @given(data=st.data())
-def test_a_key_has_at_most_one_active_memory(data: st.DataObject, backend: Backend, clock: FrozenClock) -> None:
+def test_a_key_has_at_most_one_active_memory(data: st.DataObject, memory: Memory, clock: FrozenClock) -> None:
     """Law 1 holds after every chunk of an arrival, not only at its end."""
     operations = data.draw(operation_sets())
-    n = next(_fresh)
-    names = {"x": f"one{n}/x", "y": f"one{n}/y"}
+    names = fresh_names(memory)
     for chunk in data.draw(arrivals(operations)):
-        backend.apply(moved(chunk, names))
-        entries = view_of(backend, names.values(), clock.now)["entries"]
+        memory.backend.apply(moved(chunk, names))
+        entries = view_of(memory.backend, names.values(), clock.now)["entries"]
         key = 2  # the place of `key` among the attributes
         heads = [
             (ns, values[key]) for (ns, _), (values, status) in entries.items() if values[key] and status == "active"
@@ -109,7 +114,7 @@ def test_a_key_has_at_most_one_active_memory(data: st.DataObject, backend: Backe
 def test_a_store_can_be_told_to_another(data: st.DataObject, memory: Memory, spare: Memory, clock: FrozenClock) -> None:
     """What `operations` yields, buried and applied elsewhere in any order, gives an equal store, tombstones too."""
     operations = data.draw(operation_sets())
-    oracle, namespaces = apply_all(memory.backend, operations, [operations])
+    oracle, namespaces = apply_all(memory, operations, [operations])
     told = [found for ns in namespaces for found in memory.backend.operations(Scope(ns))]
     spare.backend.bury(found for found in told if isinstance(found, dict))
     rest = [found for found in told if not isinstance(found, dict)]

@@ -70,9 +70,11 @@ def test_namespaces_are_listed(memory: Memory) -> None:
 def test_none_and_empty_never_mean_all(make_memory: Callable[..., Memory]) -> None:
     """An empty namespace or segment is refused when a store is opened; none at all is the one called default."""
     memory = make_memory("a")
-    memory.remember("x")
-    assert Memory(memory.backend).list(Filters(status="any")).items == ()
-    assert Memory(memory.backend).path == "default"
+    entry = memory.remember("x")
+    default = Memory(memory.backend)
+    assert default.path == "default"
+    with pytest.raises(NotFoundError):
+        default.get(entry.id)
     for bad in ("", (), ("",), ("a", ""), "a//b", "/"):
         with pytest.raises(InvalidInputError):
             Memory(memory.backend, namespace=bad)

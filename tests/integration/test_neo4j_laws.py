@@ -23,7 +23,13 @@ from tests.views import view_of
 
 pytestmark = pytest.mark.neo4j
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
-LABEL = {"active": "Active", "superseded": "Superseded", "forgotten": "Forgotten", "released": "Expired", "pruned": "Expired"}
+LABEL = {
+    "active": "Active",
+    "superseded": "Superseded",
+    "forgotten": "Forgotten",
+    "released": "Expired",
+    "pruned": "Expired",
+}
 _count = iter(range(1, 1_000_000))
 
 
@@ -210,7 +216,8 @@ def test_a_purge_by_value_among_its_writers_leaves_nothing(backend: Neo4jBackend
         for n in range(120)
     ]
     purges = [
-        ops.Purge(op_id=f"p{n}", namespace=ns, version=version(n, 9), field="subject", value="ann") for n in (30, 60, 119)
+        ops.Purge(op_id=f"p{n}", namespace=ns, version=version(n, 9), field="subject", value="ann")
+        for n in (30, 60, 119)
     ]
     failed: list[BaseException] = []
 

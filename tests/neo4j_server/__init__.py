@@ -167,6 +167,7 @@ def maven(version: str, heap: str = "1g", **settings: str) -> Iterator[Server]:
         "server.http.enabled": "false",
         "server.https.enabled": "false",
         "server.memory.pagecache.size": "256m",
+        "dbms.security.auth_enabled": "true",
         "db.tx_log.rotation.retention_policy": "false",
         "dbms.usage_report.enabled": "false",
         "client.allow_telemetry": "false",
@@ -176,10 +177,12 @@ def maven(version: str, heap: str = "1g", **settings: str) -> Iterator[Server]:
     command = [java, f"-Xmx{heap}", "-Xms256m", "-XX:+UseG1GC", "--add-opens=java.base/java.nio=ALL-UNNAMED"]
     command += ["--add-opens=java.base/java.io=ALL-UNNAMED", "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED"]
     command += ["-cp", f"{lib}/*", str(HERE / "Neo4jServer.java"), str(home), str(home / "neo4j.conf")]
-    server = Server(f"bolt://127.0.0.1:{port}", None, f"Neo4j {VERSIONS[version][0]} from Maven", home=home, restart=command)
+    server = Server(
+        f"bolt://127.0.0.1:{port}", None, f"Neo4j {VERSIONS[version][0]} from Maven", home=home, restart=command
+    )
     try:
         server.start()
-        if conf.get("dbms.security.auth_enabled") != "false":
+        if conf["dbms.security.auth_enabled"] == "true":
             server.auth = ("neo4j", secrets.token_urlsafe(12))
             set_password(server.uri, server.auth[1])
         yield server
@@ -192,20 +195,28 @@ def set_password(uri: str, password: str) -> None:
     """Replace the expired default password."""
     import neo4j
 
-    with neo4j.GraphDatabase.driver(uri, auth=("neo4j", "neo4j")) as driver, driver.session(database="system") as session:
+    with (
+        neo4j.GraphDatabase.driver(uri, auth=("neo4j", "neo4j")) as driver,
+        driver.session(database="system") as session,
+    ):
         session.run("ALTER CURRENT USER SET PASSWORD FROM $old TO $new", old="neo4j", new=password).consume()
 
 
 @contextmanager
 def docker(version: str) -> Iterator[Server]:
     """A server in a container."""
-    if shutil.which("docker") is None or subprocess.run(["docker", "info"], capture_output=True, check=False).returncode:
+    if (
+        shutil.which("docker") is None
+        or subprocess.run(["docker", "info"], capture_output=True, check=False).returncode
+    ):
         raise NoServerError("no Docker engine answers")
     from testcontainers.core.container import DockerContainer
 
     password = secrets.token_urlsafe(12)
     container: Any = DockerContainer(f"neo4j:{VERSIONS[version][0]}-community").with_exposed_ports(7687)
-    container = container.with_env("NEO4J_AUTH", f"neo4j/{password}").with_env("NEO4J_server_memory_heap_max__size", "1g")
+    container = container.with_env("NEO4J_AUTH", f"neo4j/{password}").with_env(
+        "NEO4J_server_memory_heap_max__size", "1g"
+    )
     with container:
         uri = f"bolt://{container.get_container_host_ip()}:{container.get_exposed_port(7687)}"
         auth = ("neo4j", password)

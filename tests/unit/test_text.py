@@ -9,7 +9,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from memgraph.rules.stem import stem
 from memgraph.rules.text import (
     ASKS,
     FIRST_PERSON,
@@ -18,6 +17,7 @@ from memgraph.rules.text import (
     fold,
     name_words,
     query_terms,
+    stem,
     terms,
 )
 

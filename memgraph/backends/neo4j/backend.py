@@ -238,9 +238,7 @@ class Neo4jBackend:
             unknown_ids=len(set(plan.selector.ids) - {id for ids in plan.ids.values() for id in ids}),
         )
 
-    def _purges(
-        self, runner: Runner, plan: PurgePlan, path: str, version: str, receipt: str
-    ) -> builtins.list[Purge]:
+    def _purges(self, runner: Runner, plan: PurgePlan, path: str, version: str, receipt: str) -> builtins.list[Purge]:
         ids = plan.ids.get(path, ())
         named = value_purges(plan.selector, path) or [("id", id) for id in ids]
         heads = purge.heads_of(runner, path, ids)
@@ -249,7 +247,7 @@ class Neo4jBackend:
                 op_id=new_id(),
                 version=version,
                 namespace=path,
-                field=field,  # type: ignore[arg-type]
+                field=field,
                 value=value,
                 heads=heads if number == len(named) else (),
                 receipt=receipt,

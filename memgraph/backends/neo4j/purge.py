@@ -221,7 +221,10 @@ def _sweep_page(bolt: Bolt, secrets: Secrets, path: str, rows: list[dict[str, An
     held = bolt.run("write/sweep_slots", rows=slots) if slots else []
     if held:
         by_key = {slot["key"]: slot["hashes"] for slot in slots}
-        again = [{"key": row["key"], "hash": row["hash"], "hashes": by_key[row["key"]], "version": row["version"]} for row in held]
+        again = [
+            {"key": row["key"], "hash": row["hash"], "hashes": by_key[row["key"]], "version": row["version"]}
+            for row in held
+        ]
 
         def work(tx: Runner) -> None:
             tx.run("write/purge_slots", namespace=path, secret=secrets.name, receipt="", rows=again)

@@ -258,8 +258,8 @@ def _edge(path: str, row: dict[str, Any]) -> Edge:
     return Edge(namespace=path, **row)
 
 
-def _order(edge: Edge) -> tuple[str, str, str, str]:
-    return edge.version, edge.source_id, edge.target_id, edge.type or ""
+def _order(edge: Edge) -> tuple[str, str, str, str, str]:
+    return edge.version, edge.source_id, edge.target_id, edge.type or "", edge.label
 
 
 def _edges(runner: Runner, path: str, ids: Iterable[str], labels: list[str]) -> list[Edge]:
@@ -311,13 +311,7 @@ def lineage(runner: Runner, path: str, key_or_id: str, now: datetime) -> Lineage
     ids = ids or _line_of(runner, path, key_or_id)
     if not ids:
         return None
-    entries: list[Entry] = []
-    happened: list[Event] = []
-    for part in _parts(sorted(ids)):
-        for row in runner.run("read/entries", namespace=path, ids=part):
-            entries.append(entry(row["memory"], now, row["superseded_by"]))
-            happened += _events(row["memory"])
-    entries.sort(key=lambda each: (each.version, each.id))
+    entries = sorted(by_ids(runner, path, sorted(ids), now).values(), key=lambda each: (each.version, each.id))
     edges = _edges(runner, path, ids, _LINE)
     active = [each.id for each in entries if each.status is Status.ACTIVE]
     return Lineage(
@@ -325,30 +319,25 @@ def lineage(runner: Runner, path: str, key_or_id: str, now: datetime) -> Lineage
         key=key,
         entries=tuple(entries),
         edges=tuple(edges),
-        events=tuple(sorted(_with_reasons(happened, edges), key=lambda event: (event.version, event.id))),
+        events=tuple(_events(runner, path, ids)),
         current=active[-1] if active else None,
     )
 
 
-def _events(memory: dict[str, Any]) -> Iterator[Event]:
-    for event in events(memory):
-        at = event["version"]
-        yield Event(
-            id=memory["id"],
-            cause=event["cause"],
-            version=at,
-            at=recorded_at(at),
-            reason=event.get("reason"),
-            actor=event.get("actor"),
-        )
-
-
-def _with_reasons(happened: Iterable[Event], edges: Iterable[Edge]) -> Iterator[Event]:
-    """The events with the reasons that stand on explicit edges."""
-    reasons = {(edge.target_id, edge.version): edge.reason for edge in edges if edge.via == "explicit"}
-    for event in happened:
-        reason = reasons.get((event.id, event.version)) if event.cause == "superseded" else None
-        yield event if reason is None else event.model_copy(update={"reason": reason})
+def _events(runner: Runner, path: str, ids: Iterable[str]) -> list[Event]:
+    """What happened to these memories, in order."""
+    found: list[Event] = []
+    for part in _parts(sorted(ids)):
+        for row in runner.run("read/events", namespace=path, ids=part):
+            reasons = dict(row["reasons"])
+            for event in events(row):
+                at, cause = event["version"], event["cause"]
+                reason = reasons.get(at) if cause == "superseded" else event.get("reason")
+                actor = event.get("actor")
+                found.append(
+                    Event(id=row["id"], cause=cause, version=at, at=recorded_at(at), reason=reason, actor=actor)
+                )
+    return sorted(found, key=lambda event: (event.version, event.id))
 
 
 def neighbours(runner: Runner, path: str, id: str, depth: int, now: datetime) -> Neighbourhood | None:

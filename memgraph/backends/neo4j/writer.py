@@ -175,9 +175,7 @@ class Writer:
                 if row["key"] is not None:
                     plan.slots[row["key"]] = _Slot(found["current"], found["expires_at"])
 
-    def _stamp(
-        self, tx: Runner, path: str, plan: _Plan, drafts: Sequence[Draft], results: Results, each: bool
-    ) -> None:
+    def _stamp(self, tx: Runner, path: str, plan: _Plan, drafts: Sequence[Draft], results: Results, each: bool) -> None:
         """Decide about each draft and give the versions of those that are written."""
         now = self.now()
         known = reads.by_ids(tx, path, sorted(plan.there), now) if plan.there else {}
