@@ -11,6 +11,7 @@ session      .3 times the five best hits of its session: what a session is about
 actor        the query names exactly one actor or subject, and this memory is theirs; first_person: and they say I, my, we.
 when         the query asks when, and this holds a time. date: the query holds a date, and this is from the days after it.
 statement    it is no question. recency: newer wins near-ties. vector: similarity by an embedder, where there is one.
+feedback     half a point a signal of use or harm, at most two: enough to order what matches alike, never to hide an answer.
 context      words of the context that its content holds (aegis-agent-memory's `search_with_context`, but added to the score).
 
 Values: research on LoCoMo's development conversations (R@10 81.1 there, 79.1 on those kept aside); neighbouring values stay within
@@ -61,6 +62,8 @@ STATEMENT: Final = 1.0
 DATE: Final = 4.0  # people tell of a day on that day or in the days after
 DATE_DAYS: Final = 10
 RECENCY: Final = 1.0
+FEEDBACK: Final = 0.5
+FEEDBACK_MOST: Final = 2.0
 VECTOR: Final = 10.0  # times the cosine; adding gains, fusing ranks loses
 VECTOR_BEST: Final = 50  # so many nearest memories are candidates even without a word in common
 CONTEXT: Final = 0.1
@@ -103,6 +106,7 @@ class Columns(NamedTuple):
     valid_from or else recorded_at. ranks: the place in version order, None if the documents are in that order.
     session_count: every session's number is below it. several: whether documents are of more than one session. turns: whether
     any document has a neighbour. size: how many documents the namespace has, where the columns hold only some of them.
+    feedback: the weighted sums of their feedback, None if there was none.
     """
 
     lengths: NDArray[np.uint16]
@@ -118,6 +122,7 @@ class Columns(NamedTuple):
     several: bool
     turns: bool
     size: int | None = None
+    feedback: Floats | None = None
 
     @property
     def documents(self) -> int:
@@ -181,7 +186,7 @@ class Scores:
         docs = np.flatnonzero(wanted)
         reached = self.reached[docs]
         if len(docs) > limit:  # whoever lies further behind than the rest can make up is out
-            keep = reached >= np.partition(reached, len(docs) - limit)[len(docs) - limit] - _most(self.asked)
+            keep = reached >= np.partition(reached, len(docs) - limit)[len(docs) - limit] - _most(self.asked, self.columns.feedback)
             docs, reached = docs[keep], reached[keep]
         total = reached + _priors(self.columns, self.asked, docs)
         ranks = docs if self.columns.ranks is None else self.columns.ranks[docs]
@@ -215,6 +220,8 @@ class Scores:
             found["date"] = DATE * (1 - late / DATE_DAYS) if 0 <= late < DATE_DAYS else 0.0
         rank = doc if columns.ranks is None else int(columns.ranks[doc])
         found["recency"] = RECENCY * rank / columns.documents
+        if columns.feedback is not None:
+            found["feedback"] = float(_feedback(columns.feedback[doc : doc + 1])[0])
         return {name: value for name, value in found.items() if value}
 
 
@@ -339,16 +346,22 @@ def score(
     return Scores(columns, asked, bm25, spread, answer, coverage, session, cosine, text, reached, candidates)
 
 
-def _most(asked: Asked) -> float:
-    """The most that `_priors` can give, and a little for rounding."""
+def _most(asked: Asked, rated: Floats | None) -> float:
+    """The most by which `_priors` can differ between two documents, and a little for rounding."""
     return (
         STATEMENT
         + RECENCY
         + (ACTOR + FIRST) * (asked.name is not None)
         + WHEN * asked.when
         + DATE * (asked.day is not None)
+        + 2 * FEEDBACK_MOST * (rated is not None)
         + 0.001
     )
+
+
+def _feedback(sums: Floats) -> NDArray[np.float64]:
+    """What feedback adds: harm takes away as much as use gives."""
+    return np.clip(FEEDBACK * sums.astype(np.float64), -FEEDBACK_MOST, FEEDBACK_MOST)
 
 
 def _priors(columns: Columns, asked: Asked, docs: NDArray[np.intp]) -> NDArray[np.float64]:
@@ -357,6 +370,8 @@ def _priors(columns: Columns, asked: Asked, docs: NDArray[np.intp]) -> NDArray[n
     flags = columns.flags[docs]
     total = np.where(flags & ASKS, 0.0, STATEMENT)
     total += (docs if columns.ranks is None else columns.ranks[docs]) * (RECENCY / n)
+    if columns.feedback is not None:
+        total += _feedback(columns.feedback[docs])
     if asked.name is not None:
         mine = columns.actors[docs] == asked.name
         total += ACTOR * (mine | (columns.subjects[docs] == asked.name))

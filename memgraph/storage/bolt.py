@@ -33,7 +33,7 @@ from memgraph.storage.bolt_errors import LOST, is_again, is_out_of_memory, trans
 from memgraph.storage.bolt_watch import Watch
 from memgraph.storage.queries import statement
 
-__all__ = ["MINIMUM", "SCHEMES", "Again", "Bolt", "OutcomeUnknownError", "Runner"]
+__all__ = ["MINIMUM", "SCHEMES", "Again", "Bolt", "OutcomeUnknownError", "Runner", "require_version", "version_of"]
 
 SCHEMES: Final = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
 MINIMUM: Final = (5, 26)
@@ -256,13 +256,11 @@ class Bolt:
             if driver is not None:
                 driver.close()
             raise self._translated(error) from None
-        self.version = _version(info.agent)
-        if self.version < MINIMUM:
+        try:
+            self.version = require_version(self.where, info.agent)
+        except UnsupportedError:
             driver.close()
-            raise UnsupportedError(
-                f"{self.where} is {info.agent}; memgraph needs Neo4j {MINIMUM[0]}.{MINIMUM[1]} or newer",
-                hint="Update the server.",
-            )
+            raise
         self._bookmarks = neo4j.GraphDatabase.bookmark_manager()
         return driver
 
@@ -286,7 +284,17 @@ class _Transaction:
         return _rows(self._transaction.run(statement(name), _for_driver(parameters)))
 
 
-def _version(agent: str) -> tuple[int, ...]:
+def require_version(where: str, agent: str) -> tuple[int, ...]:
+    """The version of a server that is new enough. Raises UnsupportedError."""
+    found = version_of(agent)
+    if found < MINIMUM:
+        raise UnsupportedError(
+            f"{where} is {agent}; memgraph needs Neo4j {MINIMUM[0]}.{MINIMUM[1]} or newer", hint="Update the server."
+        )
+    return found
+
+
+def version_of(agent: str) -> tuple[int, ...]:
     """The numbers in a server's name, such as "Neo4j/5.26.20" or "Neo4j/5.27-aura"."""
     parts = agent.partition("/")[2].split("-")[0].split(".")
     return tuple(int(part) for part in parts if part.isdigit())

@@ -91,16 +91,20 @@ def test_feedback_counts_and_weighs(memory: Memory) -> None:
 
 
 def test_feedback_ranks(memory: Memory) -> None:
-    """Where confidence ranks, of two memories that match alike the one that helped comes before the one that harmed."""
+    """Of two memories that match alike the one that helped comes before the one that harmed."""
     a, b = memory.remember("a zebra in the zoo"), memory.remember("the zebra in a zoo")
-    for _ in range(5):
-        memory.feedback([a.id], -1.0)
-        memory.feedback([b.id], 1.0)
-    assert [hit.entry.id for hit in memory.search("zebra zoo", ranking="aegis")] == [b.id, a.id]
-    for _ in range(12):
-        memory.feedback([a.id], 1.0)
-        memory.feedback([b.id], -1.0)
-    assert [hit.entry.id for hit in memory.search("zebra zoo", ranking="aegis")] == [a.id, b.id]
+    rankings = ("memgraph", "aegis")
+    assert [hit.entry.id for hit in memory.search("zebra zoo")] == [b.id, a.id]
+    for good, bad, times in ((b, a, 5), (a, b, 12)):
+        for _ in range(times):
+            memory.feedback([bad.id], -1.0)
+            memory.feedback([good.id], 1.0)
+        for ranking in rankings:
+            assert [hit.entry.id for hit in memory.search("zebra zoo", ranking=ranking)] == [good.id, bad.id]
+    hit = memory.search("zebra zoo", explain=True)[0]
+    assert hit.why is not None
+    assert hit.why["feedback"] == 2.0
+    assert sum(hit.why.values()) == pytest.approx(hit.score)
 
 
 def test_what_feedback_refuses(memory: Memory) -> None:

@@ -152,8 +152,11 @@ def _launch(command: list[str], home: Path | None) -> subprocess.Popen[str]:
 
 
 @contextmanager
-def maven(version: str, heap: str = "1g", **settings: str) -> Iterator[Server]:
-    """A server of our own from jars. settings: lines of neo4j.conf, with `__` for dots. auth: neo4j / a random password."""
+def maven(version: str, heap: str = "1g", fresh_password: bool = False, **settings: str) -> Iterator[Server]:
+    """A server of our own from jars. settings: lines of neo4j.conf, with `__` for dots.
+
+    auth: neo4j with a random password; with fresh_password the one that a new server has and that must be changed.
+    """
     java = _java(VERSIONS[version][1])
     if java is None:
         raise NoServerError(f"no Java {VERSIONS[version][1]} or newer is installed")
@@ -182,7 +185,7 @@ def maven(version: str, heap: str = "1g", **settings: str) -> Iterator[Server]:
     )
     try:
         server.start()
-        if conf["dbms.security.auth_enabled"] == "true":
+        if conf["dbms.security.auth_enabled"] == "true" and not fresh_password:
             server.auth = ("neo4j", secrets.token_urlsafe(12))
             set_password(server.uri, server.auth[1])
         yield server

@@ -36,9 +36,10 @@ _COLUMNS: Final = {
     "before": np.int64,
     "after": np.int64,
     "days": np.int32,
+    "feedback": np.float32,
 }
 _EMPTY: Final = {"status": GONE, "sessions": -1, "actors": -1, "subjects": -1, "before": NEVER, "after": NEVER}
-_ROW: Final = "select doc, seq, version, status, expires_at, valid_from, session, actor, subject from memory"
+_ROW: Final = "select doc, seq, version, status, expires_at, valid_from, session, actor, subject, feedback_sum from memory"
 _DAY_MS: Final = 86_400_000
 _HEX_PLACES: Final = np.array([*range(12), *range(13, 17)])  # of a version: milliseconds and counter, 16 hex digits
 _MAX_NAME_WORDS: Final = 16
@@ -155,6 +156,7 @@ class View:
             len(mirror.sessions) - 1,
             mirror.several_sessions(),
             mirror.turns,
+            feedback=columns["feedback"] if mirror.rated else None,
         )
         self._active: tuple[NDArray[np.bool_] | None, int, float] | None = None
 
@@ -201,6 +203,7 @@ class Mirror:
         self.names = _Names()
         self.sessions: dict[str | None, int] = {None: -1}
         self.expiring = False
+        self.rated = False
         self.turns = False
         self.vectors: dict[str | None, tuple[int, NDArray[np.int64], NDArray[np.float32]]] = {}
         self._last_turn: dict[int, int] = {}
@@ -266,9 +269,14 @@ class Mirror:
             (json.dumps(sorted(set(changed))), self.ns),
         ).fetchall()
         old = self.n
-        known = [(row[0], row[3]) for row in rows if row[0] < old]
+        known = [row for row in rows if row[0] < old]
         if known:
-            self._own("status")[[doc for doc, _ in known]] = [status for _, status in known]
+            at = [row[0] for row in known]
+            self._own("status")[at] = [row[3] for row in known]
+            sums = np.array([row[9] for row in known], np.float32)
+            if not np.array_equal(self.arrays["feedback"][at], sums):
+                self.rated = True
+                self._own("feedback")[at] = sums
         if docs > old:
             self._grow(docs)
             self.n = docs
@@ -302,11 +310,13 @@ class Mirror:
     def _place(self, rows: Sequence[tuple[Any, ...]]) -> None:
         if not rows:
             return
-        docs, seqs, versions, status, expires, valid_from, sessions, actors, subjects = zip(*rows, strict=True)
+        docs, seqs, versions, status, expires, valid_from, sessions, actors, subjects, sums = zip(*rows, strict=True)
         at = np.array(docs)
         arrays = self.arrays
         arrays["seqs"][at] = seqs
         arrays["status"][at] = status
+        arrays["feedback"][at] = sums
+        self.rated = self.rated or any(sums)
         keys = _keys(versions)
         arrays["keys"][at] = keys
         expiry = np.array(expires, np.float64)  # None becomes nan, which is never over

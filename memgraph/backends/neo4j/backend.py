@@ -79,7 +79,11 @@ class Neo4jBackend:
         self._prepared = False
         self._index: SearchIndex | None = None
         if connect:
-            self._ready()
+            try:
+                self._ready()
+            except BaseException:
+                self.bolt.close()
+                raise
 
     def __repr__(self) -> str:
         return f"<Neo4jBackend {self.bolt.where}>"
