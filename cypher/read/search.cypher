@@ -3,68 +3,77 @@
 // $namespace; $seeds: [{index, query, limit}], the queries made by backends/neo4j/tokens.py; $terms: the query's terms;
 // $sessions: how many sessions, $members: how many of each at most, the newest; $conditions: whether metadata is wanted;
 // $vector and $model, or null; $now and the filters of read/list but for the place.
-// Returns one row of columns: ids, versions, status, expired, sessions, actors, subjects ('' for none), lengths, flags, seconds
-// (valid_from, -2^40 for none), matched (the query's terms in it, as often as they occur), allowed (by the filters), metadata,
-// cosine; and seeded: how many each of $seeds found.
-CALL () {
-  UNWIND range(0, size($seeds) - 1) AS place
+// Returns one row: n and touched of the feed, as they were before the index was asked; seeded: how many each of $seeds found; and of
+// the candidates, newest first: ids, versions, active (and not expired), sessions, actors, subjects, lengths, flags, seconds
+// (valid_from), matched (the query's terms in it, as often as they occur), allowed (by the filters), metadata, cosine.
+OPTIONAL MATCH (feed:Feed {namespace: $namespace})
+WITH feed.n AS n, coalesce(feed.touched, feed.n) AS touched
+CALL (n) {
+  WITH n UNWIND range(0, size($seeds) - 1) AS place
   CALL (place) {
     CALL db.index.fulltext.queryNodes($seeds[place].index, $seeds[place].query, {limit: $seeds[place].limit}) YIELD node, score
     RETURN node, score
   }
   RETURN collect({place: place, node: node, score: score}) AS found
 }
-WITH found, [place IN range(0, size($seeds) - 1) | size([each IN found WHERE each.place = place])] AS seeded
+WITH n, touched, found, [place IN range(0, size($seeds) - 1) | size([each IN found WHERE each.place = place])] AS seeded
 CALL (found) {
   UNWIND found AS each
   WITH each.node AS m, max(each.score) AS score WHERE m.namespace = $namespace AND m.version IS NOT NULL
   RETURN collect({node: m, score: score}) AS hits
 }
 CALL (hits) {
-  UNWIND hits AS hit
-  RETURN hit.node AS m
-  UNION
-  UNWIND $also AS id
-  MATCH (m:Memory {namespace: $namespace, id: id}) WHERE m.version IS NOT NULL
-  RETURN m
-  UNION
-  UNWIND hits AS hit
-  WITH hit.node AS h WHERE h.session IS NOT NULL AND h.actor IS NOT NULL
-  CALL (h) {
-    MATCH (m:Memory) WHERE m.namespace = $namespace AND m.session = h.session AND m.version < h.version AND m.actor IS NOT NULL
-    RETURN m ORDER BY m.namespace DESC, m.session DESC, m.version DESC LIMIT 2
+  CALL (hits) {
+    UNWIND hits AS hit
+    RETURN hit.node AS m
+    UNION
+    UNWIND $also AS id
+    MATCH (m:Memory {namespace: $namespace, id: id}) WHERE m.version IS NOT NULL
+    RETURN m
+    UNION
+    UNWIND hits AS hit
+    WITH hit.node AS h WHERE h.session IS NOT NULL AND h.actor IS NOT NULL
+    CALL (h) {
+      MATCH (m:Memory) WHERE m.namespace = $namespace AND m.session = h.session AND m.version < h.version AND m.actor IS NOT NULL
+      RETURN m ORDER BY m.namespace DESC, m.session DESC, m.version DESC LIMIT 2
+    }
+    RETURN m
+    UNION
+    UNWIND hits AS hit
+    WITH hit.node AS h WHERE h.session IS NOT NULL AND h.actor IS NOT NULL
+    CALL (h) {
+      MATCH (m:Memory) WHERE m.namespace = $namespace AND m.session = h.session AND m.version > h.version AND m.actor IS NOT NULL
+      RETURN m ORDER BY m.namespace, m.session, m.version LIMIT 2
+    }
+    RETURN m
+    UNION
+    UNWIND hits AS hit
+    WITH hit.node.session AS session, hit.score AS score WHERE session IS NOT NULL
+    ORDER BY score DESC
+    WITH session, collect(score)[..5] AS best
+    WITH session, reduce(total = 0.0, score IN best | total + score) AS total
+    ORDER BY total DESC LIMIT $sessions
+    CALL (session) {
+      MATCH (m:Memory) WHERE m.namespace = $namespace AND m.session = session AND m.version >= ''
+      RETURN m ORDER BY m.namespace DESC, m.session DESC, m.version DESC LIMIT $members
+    }
+    RETURN m
   }
-  RETURN m
-  UNION
-  UNWIND hits AS hit
-  WITH hit.node AS h WHERE h.session IS NOT NULL AND h.actor IS NOT NULL
-  CALL (h) {
-    MATCH (m:Memory) WHERE m.namespace = $namespace AND m.session = h.session AND m.version > h.version AND m.actor IS NOT NULL
-    RETURN m ORDER BY m.namespace, m.session, m.version LIMIT 2
-  }
-  RETURN m
-  UNION
-  UNWIND hits AS hit
-  WITH hit.node.session AS session, hit.score AS score WHERE session IS NOT NULL
-  ORDER BY score DESC
-  WITH session, collect(score)[..5] AS best
-  WITH session, reduce(total = 0.0, score IN best | total + score) AS total
-  ORDER BY total DESC LIMIT $sessions
-  CALL (session) {
-    MATCH (m:Memory) WHERE m.namespace = $namespace AND m.session = session AND m.version >= ''
-    RETURN m ORDER BY m.namespace DESC, m.session DESC, m.version DESC LIMIT $members
-  }
-  RETURN m
+  WITH m ORDER BY m.version DESC, m.id DESC
+  RETURN collect(m) AS candidates
 }
-WITH seeded, m, coalesce(m.status = 'active' AND m.expires_at <= $now, false) AS expired
-ORDER BY m.version DESC, m.id DESC
-RETURN seeded,
-       collect(m.id) AS ids, collect(m.version) AS versions, collect(m.status) AS status, collect(expired) AS expired,
-       collect(coalesce(m.session, '')) AS sessions, collect(coalesce(m.actor, '')) AS actors,
-       collect(coalesce(m.subject, '')) AS subjects, collect(m.terms_length) AS lengths, collect(m.terms_flags) AS flags,
-       collect(coalesce(m.valid_from.epochSeconds, -1099511627776)) AS seconds,
-       collect([term IN split(m.terms, ' ') WHERE term IN $terms]) AS matched,
-       collect(
+RETURN n, touched, seeded,
+       [m IN candidates | m.id] AS ids,
+       [m IN candidates | m.version] AS versions,
+       [m IN candidates | m.status = 'active' AND (m.expires_at IS NULL OR m.expires_at > $now)] AS active,
+       [m IN candidates | m.session] AS sessions,
+       [m IN candidates | m.actor] AS actors,
+       [m IN candidates | m.subject] AS subjects,
+       [m IN candidates | m.terms_length] AS lengths,
+       [m IN candidates | m.terms_flags] AS flags,
+       [m IN candidates | m.valid_from.epochSeconds] AS seconds,
+       [m IN candidates | [term IN split(m.terms, ' ') WHERE term IN $terms]] AS matched,
+       [m IN candidates |
          m.version >= $since AND m.version < $until
          AND ($kinds IS NULL OR m.kind IN $kinds)
          AND ($trust IS NULL OR m.trust IN $trust)
@@ -74,9 +83,10 @@ RETURN seeded,
          AND ($source IS NULL OR m.source = $source)
          AND ($pinned IS NULL OR m.pinned = $pinned)
          AND all(tag IN $tags WHERE tag IN m.tags)
-         AND ($statuses IS NULL OR CASE WHEN expired THEN 'expired' ELSE m.status END IN $statuses)
-       ) AS allowed,
-       collect(CASE WHEN $conditions THEN m.metadata ELSE '' END) AS metadata,
-       collect(CASE WHEN $vector IS NULL OR m.embedding IS NULL OR coalesce(m.embedding_model, '') <> $model
-                      OR size(m.embedding) <> size($vector) THEN 0.0
-                    ELSE 2 * vector.similarity.cosine(m.embedding, $vector) - 1 END) AS cosine
+         AND ($statuses IS NULL OR CASE WHEN m.status = 'active' AND m.expires_at <= $now THEN 'expired' ELSE m.status END IN $statuses)
+       ] AS allowed,
+       [m IN candidates | CASE WHEN $conditions THEN m.metadata ELSE '' END] AS metadata,
+       [m IN candidates |
+         CASE WHEN $vector IS NULL OR m.embedding IS NULL OR coalesce(m.embedding_model, '') <> $model
+                OR size(m.embedding) <> size($vector) THEN 0.0
+              ELSE 2 * vector.similarity.cosine(m.embedding, $vector) - 1 END] AS cosine

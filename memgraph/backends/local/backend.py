@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memgraph.backends.base import Draft, Query, Scope
-from memgraph.backends.local import apply, dump, reads, tombs
+from memgraph.backends.local import apply, dump, lines, reads, tombs
 from memgraph.backends.local.rows import COLUMNS, STATUSES, entry, entry_of
 from memgraph.checks import from_micros
 from memgraph.clock import EPOCH, Clock, millis, new_writer
@@ -51,7 +51,6 @@ __all__ = ["LocalBackend"]
 
 _log = logging.getLogger("memgraph")
 SEAL_CHECK_EVERY = 64  # after so many writes, see whether documents wait to be sealed
-_LINEAGE = frozenset({"SUPERSEDES", "RESTORES"})
 
 
 class LocalBackend:
@@ -314,76 +313,22 @@ class LocalBackend:
     def lineage(self, namespace: str, key_or_id: str, now: datetime) -> Lineage | None:
         """The line of a key, or what is linked to an id."""
         with self._live() as (connection, graph):
-            seqs = reads.key_seqs(connection, namespace, key_or_id)
-            key = key_or_id if seqs else None
-            if not seqs:
-                ns = reads.namespace_number(connection, namespace)
-                row = connection.execute(
-                    "select seq from memory where ns = ? and id = ? and version is not null", (ns, key_or_id)
-                ).fetchone()
-                if row is None:
-                    return None
-                seqs = builtins.list(graph.around(row[0], len(graph.graph), _LINEAGE, active_only=False))
-            entries = sorted(reads.by_seqs(connection, seqs, now).values(), key=lambda each: (each.version, each.id))
-            links = sorted(link for link in graph.among(seqs) if not link[2].startswith("RELATES_TO"))
-            edges = reads.edges(connection, namespace, links)
-            happened = reads.events(connection, seqs)
-        active = [each.id for each in entries if each.status is Status.ACTIVE]
-        return Lineage(
-            namespace=namespace,
-            key=key,
-            entries=tuple(entries),
-            edges=tuple(sorted(edges, key=lambda edge: (edge.version, edge.source_id, edge.target_id))),
-            events=tuple(happened),
-            current=active[-1] if active else None,
-        )
+            return lines.lineage(connection, graph, namespace, key_or_id, now)
 
     def neighbours(self, namespace: str, id: str, depth: int, now: datetime) -> Neighbourhood | None:
         """What lies around a memory."""
         with self._live() as (connection, graph):
-            ns = reads.namespace_number(connection, namespace)
-            row = connection.execute(
-                "select seq from memory where ns = ? and id = ? and version is not null", (ns, id)
-            ).fetchone()
-            if row is None:
-                return None
-            around = graph.around(row[0], depth, None, active_only=True)
-            entries = reads.by_seqs(connection, around, now)
-            shown = {seq for seq, each in entries.items() if seq == row[0] or each.status is Status.ACTIVE}
-            edges = reads.edges(connection, namespace, sorted(graph.among(shown)))
-        order = sorted(shown - {row[0]}, key=lambda seq: (around[seq], entries[seq].version, entries[seq].id))
-        return Neighbourhood(
-            centre=entries[row[0]],
-            entries=tuple(entries[seq] for seq in order),
-            edges=tuple(
-                sorted(edges, key=lambda edge: (edge.version, edge.source_id, edge.target_id, edge.type or ""))
-            ),
-        )
+            return lines.neighbours(connection, graph, namespace, id, depth, now)
 
     def graph(self, scope: Scope, now: datetime) -> nx.MultiDiGraph[Any]:
         """A frozen copy of the graph of a scope."""
-        from memgraph.backends.local.graph import built
-
-        with self._live() as (connection, live):
-            spaces = dict(reads.namespaces(connection, scope))
-            seqs = [seq for seq, node in live.graph.nodes(data=True) if node["ns"] in spaces]
-            entries = reads.by_seqs(connection, seqs, now)
-            names = {seq: (each.namespace, each.id) if scope.subtree else each.id for seq, each in entries.items()}
-            nodes = [
-                (names[seq], each.model_dump(include={"namespace", "key", "kind", "title", "status", "version"}))
-                for seq, each in entries.items()
-            ]
-            edges = []
-            for a, b, key in live.among(seqs):
-                for edge in reads.edges(connection, entries[a].namespace, [(a, b, key)]):
-                    name = f"{key}:explicit" if edge.via == "explicit" else key
-                    edges.append((names[a], names[b], name, edge.model_dump(exclude_none=True)))
-        return built(nodes, edges)
+        with self._live() as (connection, graph):
+            return lines.copy(connection, graph, scope, now)
 
     def relations(self, namespace: str, ids: Sequence[str]) -> builtins.list[Edge]:
         """The relations that begin or end at one of these ids."""
         with self.database.read() as connection:
-            return reads.relations(connection, namespace, ids)
+            return lines.relations(connection, namespace, ids)
 
     def namespaces(self, prefix: str | None) -> builtins.list[str]:
         """The namespaces that hold memories."""
@@ -403,7 +348,7 @@ class LocalBackend:
     def changeset(self, namespace: str, id: str) -> ChangeSet | None:
         """A change-set."""
         with self.database.read() as connection:
-            return reads.changeset(connection, namespace, id)
+            return lines.changeset(connection, namespace, id)
 
     def operations(self, scope: Scope) -> Iterator[Operation | Unknown | dict[str, Any]]:
         """Everything, as operations by version."""

@@ -39,7 +39,9 @@ _COLUMNS: Final = {
     "feedback": np.float32,
 }
 _EMPTY: Final = {"status": GONE, "sessions": -1, "actors": -1, "subjects": -1, "before": NEVER, "after": NEVER}
-_ROW: Final = "select doc, seq, version, status, expires_at, valid_from, session, actor, subject, feedback_sum from memory"
+_ROW: Final = (
+    "select doc, seq, version, status, expires_at, valid_from, session, actor, subject, feedback_sum from memory"
+)
 _DAY_MS: Final = 86_400_000
 _HEX_PLACES: Final = np.array([*range(12), *range(13, 17)])  # of a version: milliseconds and counter, 16 hex digits
 _MAX_NAME_WORDS: Final = 16

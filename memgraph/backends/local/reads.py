@@ -1,4 +1,4 @@
-"""Questions that the tables answer: entries, pages, a key as it is and as it was, lines, edges, change-sets."""
+"""Questions that the tables answer: entries, pages, a key as it is and as it was, snapshots."""
 
 from __future__ import annotations
 
@@ -13,25 +13,20 @@ from memgraph.backends.local.rows import COLUMNS, STATUSES, entry
 from memgraph.backends.local.tombs import Tombs
 from memgraph.backends.local.where import clause
 from memgraph.checks import from_micros
-from memgraph.clock import parse_version, recorded_at, version_floor
+from memgraph.clock import parse_version, version_floor
 from memgraph.errors import InvalidInputError
-from memgraph.models import Change, ChangeSet, Edge, Entry, Event, Filters, Page, Status
+from memgraph.models import Entry, Filters, Page, Status
 from memgraph.rules import lineage as laws
 from memgraph.rules.selection import conditions_match
 
 __all__ = [
     "by_ids",
     "by_seqs",
-    "changeset",
     "count",
     "current",
-    "edges",
-    "events",
-    "key_seqs",
     "namespace_number",
     "namespaces",
     "page",
-    "relations",
     "snapshot",
     "visible_at",
 ]
@@ -291,176 +286,3 @@ def snapshot(connection: sqlite3.Connection, path: str, known_at: datetime) -> I
         )
         row[3] = STATUSES.index(laws.status(_events(connection, seq, version, floor), key is not None, replaced).value)
         yield entry(tuple(row), path, known_at)
-
-
-# ---- lines and edges
-
-
-def key_seqs(connection: sqlite3.Connection, path: str, key: str) -> list[int]:
-    """The numbers of all memories that have or had a key, oldest first."""
-    rows = connection.execute(
-        "select seq from memory where ns = (select ns from namespace where path = ?) and key = ? and version is not null"
-        " order by version",
-        (path, key),
-    )
-    return [seq for (seq,) in rows]
-
-
-def events(connection: sqlite3.Connection, seqs: Iterable[int]) -> list[Event]:
-    """What happened to these memories, in order."""
-    found = []
-    for seq in seqs:
-        rows = connection.execute(
-            "select memory.id, life.cause, life.version, life.reason, life.actor, life.old_version, memory.version"
-            " from life join memory using(seq) where seq = ? and memory.version is not null",
-            (seq,),
-        )
-        found += [
-            Event(id=id, cause=cause, version=at, at=recorded_at(at), reason=reason, actor=actor)
-            for id, cause, at, reason, actor, old, version in rows
-            if old is None or old == version
-        ]
-    return sorted(found, key=lambda event: (event.version, event.id))
-
-
-def edges(connection: sqlite3.Connection, path: str, links: Iterable[tuple[int, int, str]]) -> list[Edge]:
-    """The edges behind (from, to, key) triples of the live graph, with all that they say."""
-    found: list[Edge] = []
-    execute = connection.execute
-    names: dict[int, tuple[str, str, str | None]] = {}
-
-    def about(seq: int) -> tuple[str, str, str | None]:
-        if seq not in names:
-            names[seq] = execute("select id, version, reason from memory where seq = ?", (seq,)).fetchone()
-        return names[seq]
-
-    for a, b, key in links:
-        (source, version, reason), (target, _, _) = about(a), about(b)
-        if key == "RESTORES":
-            found.append(
-                Edge(
-                    label="RESTORES",
-                    namespace=path,
-                    source_id=source,
-                    target_id=target,
-                    version=version,
-                    reason=reason,
-                )
-            )
-        elif key == "SUPERSEDES":
-            explicit = execute(
-                "select version, reason from life where superseding = ? and seq = ? and cause = 'superseded' order by version",
-                (a, b),
-            ).fetchall()
-            line = execute(
-                "select 1 from memory x join memory y on y.ns = x.ns and y.key = x.key where x.seq = ? and y.seq = ?"
-                " and x.past = 0 and y.past = 0 and not exists (select 1 from memory z where z.ns = x.ns and z.key = x.key"
-                " and z.past = 0 and z.version > y.version and z.version < x.version)",
-                (a, b),
-            ).fetchone()
-            if line:
-                found.append(_supersedes(path, source, target, version, reason, "key"))
-            found += [_supersedes(path, source, target, at, why, "explicit") for at, why in explicit]
-        else:
-            row = execute(
-                "select version, type, weight, note from relation where a = ? and b = ? and type = ? and gone = 0",
-                (a, b, key.partition(":")[2]),
-            ).fetchone()
-            if row is not None:
-                found.append(_relates(path, source, target, row))
-    return found
-
-
-def _supersedes(path: str, source: str, target: str, version: str, reason: str | None, via: Any) -> Edge:
-    return Edge(
-        label="SUPERSEDES",
-        namespace=path,
-        source_id=source,
-        target_id=target,
-        version=version,
-        reason=reason,
-        via=via,
-    )
-
-
-def _relates(path: str, source: str, target: str, row: Sequence[Any]) -> Edge:
-    version, type, weight, note = row
-    return Edge(
-        label="RELATES_TO",
-        namespace=path,
-        source_id=source,
-        target_id=target,
-        version=version,
-        type=type,
-        weight=weight,
-        note=note,
-    )
-
-
-def relations(connection: sqlite3.Connection, path: str, ids: Sequence[str]) -> list[Edge]:
-    """The RELATES_TO edges between memories that are there, which begin or end at one of these ids."""
-    ns = namespace_number(connection, path)
-    found: dict[tuple[str, str, str], Edge] = {}
-    for id in ids if ns is not None else ():
-        rows = connection.execute(
-            "select x.id, y.id, r.version, r.type, r.weight, r.note from memory m"
-            " join relation r on r.a = m.seq or r.b = m.seq join memory x on x.seq = r.a join memory y on y.seq = r.b"
-            " where m.ns = ? and m.id = ? and r.gone = 0 and x.version is not null and y.version is not null",
-            (ns, id),
-        )
-        for source, target, *rest in rows:
-            found[source, target, rest[1]] = _relates(path, source, target, rest)
-    return sorted(found.values(), key=lambda edge: (edge.version, edge.source_id, edge.target_id, edge.type or ""))
-
-
-def changeset(connection: sqlite3.Connection, path: str, id: str) -> ChangeSet | None:
-    """A change-set, put together from its events and the copies that it made."""
-    ns = namespace_number(connection, path)
-    life = connection.execute(
-        "select memory.id, memory.key, life.cause, life.version from life join memory using(seq)"
-        " where life.changeset = ? and memory.ns = ? and memory.version is not null order by life.version",
-        (id, ns),
-    ).fetchall()
-    copies = connection.execute(
-        "select memory.restores_id, memory.key, memory.version, memory.id from memory"
-        " where changeset = ? and ns = ? order by version",
-        (id, ns),
-    ).fetchall()
-    if not life and not copies:
-        return None
-    retired = _retired(connection, ns, id.removeprefix("undo:"))  # what an undo brings back, by the root of its copies
-    changes = [_change(memory, key, cause, version, retired.get(memory)) for memory, key, cause, version in life]
-    for origin, key, version, copy in copies:
-        memory, before = retired.get(origin or copy, (origin or copy, Status.FORGOTTEN))
-        changes.append(
-            Change(id=memory, key=key, before=before, after=Status.ACTIVE, version=version, restored_as=copy)
-        )
-    changes.sort(key=lambda change: change.version)
-    undone = connection.execute(
-        "select 1 from life where changeset = ?1 union all select 1 from memory where changeset = ?1", (f"undo:{id}",)
-    ).fetchone()
-    return ChangeSet(
-        id=id,
-        namespace=path,
-        cause="undo" if id.startswith("undo:") else (life[0][2] if life else "restored"),
-        at=recorded_at(changes[0].version),
-        changes=tuple(changes),
-        undoes=id.removeprefix("undo:") if id.startswith("undo:") else None,
-        undone_by=f"undo:{id}" if undone else None,
-    )
-
-
-def _retired(connection: sqlite3.Connection, ns: int | None, id: str) -> dict[str, tuple[str, Status]]:
-    rows = connection.execute(
-        "select coalesce(memory.restores_id, memory.id), memory.id, life.cause from life join memory using(seq)"
-        " where life.changeset = ? and memory.ns = ? and memory.version is not null",
-        (id, ns),
-    )
-    return {root: (memory, Status(cause)) for root, memory, cause in rows if cause in laws.RETIRED}
-
-
-def _change(memory: str, key: str | None, cause: str, version: str, retired: tuple[str, Status] | None) -> Change:
-    if cause == "restored":
-        before = retired[1] if retired else Status.RELEASED
-        return Change(id=memory, key=key, before=before, after=Status.ACTIVE, version=version)
-    return Change(id=memory, key=key, before=Status.ACTIVE, after=Status(cause), version=version)

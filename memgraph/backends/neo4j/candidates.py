@@ -20,7 +20,6 @@ from memgraph.rules.text import name_words
 __all__ = ["Candidates", "Statistics"]
 
 _DAY: Final = 86_400
-_NEVER: Final = -(2**40)  # in a column of seconds: there is none
 _MAX_COUNT: Final = 255
 _MAX_NAME_WORDS: Final = 16
 Mask = NDArray[np.bool_]
@@ -30,8 +29,8 @@ Mask = NDArray[np.bool_]
 class Statistics:
     """What the ranking must know of a namespace as a whole, as it was when `touched` memories had been written.
 
-    documents, length: of all. active, active_length: of those neither replaced, retired nor expired. versions: evenly spaced ones
-    in order. last_day: the latest day that any is about, since 1970. holding: how many hold a term, by term, of all or of active ones.
+    documents, length: of all. active, active_length: of those neither replaced, retired nor expired. versions: evenly spaced
+    ones in order. last_day: the latest day that any is about, since 1970. holding: how many hold a term, of all or of active ones.
     """
 
     touched: int
@@ -88,13 +87,13 @@ class Candidates:
         self.n = n = len(self.ids)
         self.metadata: list[str] = row["metadata"]
         self.allowed: Mask = np.array(row["allowed"], bool)
-        self.active: Mask = (np.array(row["status"], object) == "active") & ~np.array(row["expired"], bool)
+        self.active: Mask = np.array(row["active"], bool)
         self.cosine = np.array(row["cosine"], np.float32)
         self._matched: list[list[str]] = row["matched"]
         self._statistics = statistics
         self._words: dict[tuple[str, ...], int] = {}
-        self._numbers: dict[str, int] = {"": -1}
-        sessions: dict[str, int] = {"": -1}
+        self._numbers: dict[str | None, int] = {None: -1}
+        sessions: dict[str | None, int] = {None: -1}
         for session in row["sessions"]:
             sessions.setdefault(session, len(sessions) - 1)
         numbers = np.array([sessions[session] for session in row["sessions"]], np.int32)
@@ -116,31 +115,31 @@ class Candidates:
             max(statistics.documents, n),
         )
 
-    def _named(self, texts: Sequence[str]) -> NDArray[np.int32]:
+    def _named(self, texts: Sequence[str | None]) -> NDArray[np.int32]:
         """Numbers for actors or subjects: the same for those of the same words, -1 for those that no words could name."""
         for text in texts:
             if text not in self._numbers:
-                words = name_words(text)
+                words = name_words(text or "")
                 known = self._words.setdefault(words, len(self._words)) if 0 < len(words) <= _MAX_NAME_WORDS else -1
                 self._numbers[text] = known
         return np.array([self._numbers[text] for text in texts], np.int32)
 
-    def _turns(self, sessions: NDArray[np.int32], actors: Sequence[str]) -> tuple[NDArray[Any], NDArray[Any]]:
+    def _turns(self, sessions: NDArray[np.int32], actors: Sequence[str | None]) -> tuple[NDArray[Any], NDArray[Any]]:
         before, after = np.full(self.n, NEVER, np.int64), np.full(self.n, NEVER, np.int64)
         last: dict[int, int] = {}
         for doc in range(self.n - 1, -1, -1):
             session = int(sessions[doc])
-            if session >= 0 and actors[doc]:
+            if session >= 0 and actors[doc] is not None:
                 if session in last:
                     before[doc] = last[session]
                     after[last[session]] = doc
                 last[session] = doc
         return before, after
 
-    def _days(self, seconds: Sequence[int]) -> NDArray[np.int32]:
+    def _days(self, seconds: Sequence[int | None]) -> NDArray[np.int32]:
         return np.array(
             [
-                (int(version[:12], 16) // 1000 if given == _NEVER else given) // _DAY
+                (int(version[:12], 16) // 1000 if given is None else given) // _DAY
                 for version, given in zip(self.versions, seconds, strict=True)
             ],
             np.int32,

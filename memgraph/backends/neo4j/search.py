@@ -74,24 +74,20 @@ class SearchIndex:
 
     # ---- keeping up
 
-    def _catch_up(self, runner: Runner, paths: list[str], now: datetime) -> dict[str, Statistics]:
-        """Wait for the index if these namespaces have changed since the last search, and give their statistics."""
-        state = {row["namespace"]: row for row in runner.run("read/text_state", spaces=paths)}
-        if any(self._seen.get(path) != row["n"] for path, row in state.items()):
-            runner.run("read/text_wait")
-        for path, row in state.items():
-            self._seen[path] = row["n"]
-            known = self._statistics.pop(path, None)
-            if known is None or not known.serves(row["touched"]):
-                rows = runner.run("read/text_statistics", namespace=path, now=now, marks=_MARKS)
-                known = Statistics.of(row["touched"], rows[0])
-            self._statistics[path] = known  # at the end: searched last
-        found = {path: self._statistics[path] for path in state}
-        while len(self._statistics) > max(_NAMESPACES, len(paths)):
+    def _statistics_of(
+        self, runner: Runner, path: str, now: datetime, n: int | None, touched: int | None
+    ) -> Statistics:
+        """Statistics of a namespace that has come so far; they are read anew when too much was written since."""
+        known = self._statistics.pop(path, None)
+        if known is None or not known.serves(touched or 0):
+            row = runner.run("read/text_statistics", namespace=path, now=now, marks=_MARKS)[0]
+            known = Statistics.of(touched or 0, row)
+        self._statistics[path] = known  # at the end: searched last
+        while len(self._statistics) > _NAMESPACES:
             first = next(iter(self._statistics))
             self._statistics.pop(first, None)
             self._seen.pop(first, None)
-        return found
+        return known
 
     # ---- the ranking of memgraph
 
@@ -99,11 +95,50 @@ class SearchIndex:
         terms = query_terms(query.text)
         vector = query.vector if query.vector is not None and any(query.vector) else None
         hits: list[_Hit] = []
-        if not terms and vector is None:
-            return hits
-        for path, statistics in self._catch_up(runner, paths, query.now).items():
-            if statistics.documents:
-                hits += _ranked_in(runner, path, statistics, query, terms, vector, limit)
+        if terms or vector is not None:
+            for path in paths:
+                hits += self._ranked_in(runner, path, query, terms, vector, limit)
+        return hits
+
+    def _ranked_in(
+        self,
+        runner: Runner,
+        path: str,
+        query: Query,
+        terms: list[str],
+        vector: tuple[float, ...] | None,
+        limit: int,
+    ) -> list[_Hit]:
+        """The best hits of one namespace: with more seeds again, until the page is full or there are no more."""
+        every = _every_status(query) or query.filters.status is not None
+        look = query.known_at is not None or query.valid_at is not None
+        also = _nearest(runner, path, query, vector, every)
+        size, waited = max(_SEEDS, 2 * limit), False
+        while True:
+            row, whole = _candidates(runner, path, query, terms, vector, also, size)
+            if row["n"] is None:
+                return []
+            if not waited and self._seen.get(path) != row["n"]:  # written to since: the index may not hold it yet
+                runner.run("read/text_wait")
+                self._seen[path], waited = row["n"], True
+                continue
+            statistics = self._statistics_of(runner, path, query.now, row["touched"])
+            candidates = Candidates(row, statistics)
+            if not candidates.n:
+                return []
+            holding = None if whole else _holding(runner, path, statistics, terms, every)
+            scores, allowed = _scored(candidates, statistics, query, terms, vector is not None, holding, every)
+            docs = scores.best(candidates.n if look else limit, allowed, query.min_score).tolist()
+            if look:
+                docs = _seen_then(runner, path, candidates, docs, query, limit)
+            if len(docs) >= limit or whole:
+                break
+            size *= _MORE
+        hits = []
+        for doc in docs:
+            why = scores.parts(doc)
+            version = candidates.versions[doc]
+            hits.append(_Hit(sum(why.values()), _order(version), path, candidates.ids[doc], why))
         return hits
 
 
@@ -118,39 +153,6 @@ def _narrowing(query: Query) -> Filters:
     return query.filters
 
 
-def _ranked_in(
-    runner: Runner,
-    path: str,
-    statistics: Statistics,
-    query: Query,
-    terms: list[str],
-    vector: tuple[float, ...] | None,
-    limit: int,
-) -> list[_Hit]:
-    """The best hits of one namespace: with more seeds again, until the page is full or there are no more."""
-    every = _every_status(query) or query.filters.status is not None
-    look = query.known_at is not None or query.valid_at is not None
-    also = _nearest(runner, path, query, vector, every)
-    size = max(_SEEDS, 2 * limit)
-    while True:
-        row, whole = _candidates(runner, path, query, terms, vector, also, size, statistics.sessions > 1)
-        candidates = Candidates(row, statistics)
-        holding = None if whole else _holding(runner, path, statistics, terms, every)
-        scores, allowed = _scored(candidates, statistics, query, terms, vector is not None, holding, every)
-        docs = scores.best(candidates.n if look else limit, allowed, query.min_score).tolist()
-        if look:
-            docs = _seen_then(runner, path, candidates, docs, query, limit)
-        if len(docs) >= limit or whole:
-            break
-        size *= _MORE
-    hits = []
-    for doc in docs:
-        why = scores.parts(doc)
-        version = candidates.versions[doc]
-        hits.append(_Hit(sum(why.values()), _order(version), path, candidates.ids[doc], why))
-    return hits
-
-
 def _order(version: str) -> int:
     return int(version[:12] + version[13:17], 16)
 
@@ -163,7 +165,6 @@ def _candidates(
     vector: tuple[float, ...] | None,
     also: list[str],
     size: int,
-    sessions: bool,
 ) -> tuple[dict[str, Any], bool]:
     """The columns of the candidates, and whether every match is among them.
 
@@ -186,7 +187,7 @@ def _candidates(
         seeds=wanted,
         terms=terms,
         also=also,
-        sessions=_SESSIONS if sessions else 0,
+        sessions=_SESSIONS,
         members=_MEMBERS,
         conditions=bool(filters.where),
         vector=vector,
