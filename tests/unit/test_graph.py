@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
@@ -14,8 +15,9 @@ from memgraph.backends.local.backend import LocalBackend
 
 
 @pytest.fixture
-def memory(tmp_path: Path) -> Memory:
-    return Memory.open(tmp_path / "a.db", durability="normal", preload=False)
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    with Memory.open(tmp_path / "a.db", durability="normal", preload=False) as memory:
+        yield memory
 
 
 def act(memory: Memory, source: Random, steps: int) -> None:

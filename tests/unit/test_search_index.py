@@ -6,6 +6,7 @@ import math
 import random
 import sqlite3
 import struct
+import weakref
 from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -72,6 +73,7 @@ class Store:
 
     def connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self.path or ":memory:", isolation_level=None, check_same_thread=False)
+        weakref.finalize(self, connection.close)
         connection.execute("pragma secure_delete = on")
         if self.path is not None:
             connection.execute("pragma journal_mode = wal")

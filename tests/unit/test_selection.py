@@ -102,8 +102,15 @@ selectors = st.fixed_dictionaries(
 ).map(lambda fields: Selector(**fields))
 
 
+class Table(sqlite3.Connection):
+    """A connection that closes when nobody has it any more."""
+
+    def __del__(self) -> None:
+        self.close()
+
+
 def table_of(entries: list[Entry]) -> sqlite3.Connection:
-    connection = sqlite3.connect(":memory:")
+    connection = sqlite3.connect(":memory:", factory=Table)
     connection.executescript(MIGRATIONS[0])
     for e in entries:
         stored = "active" if e.status is Status.EXPIRED else e.status

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import sqlite3
+import weakref
 from collections import Counter
 from pathlib import Path
 
@@ -24,6 +25,7 @@ class Shelf:
 
     def __init__(self, path: Path | str = ":memory:", namespaces: int = 1) -> None:
         self.connection = sqlite3.connect(path, isolation_level=None)
+        weakref.finalize(self, self.connection.close)
         self.connection.execute("pragma secure_delete = on")
         if path != ":memory:":
             self.connection.execute("pragma journal_mode = wal")
