@@ -1,7 +1,8 @@
 """Versions: readings of a hybrid logical clock that sort as text.
 
 `<unix ms, 12 hex>-<counter, 4 hex>-<writer, 8 hex>`. The clock follows the wall clock, never goes back, and moves past every
-version it is shown. Source: Kulkarni, Demirbas, Madappa, Avva, Leone: Logical Physical Clocks (2014).
+version it is shown. A new millisecond's counter begins at the microseconds within it, so that versions are as fine as the
+times that people compare them with. Source: Kulkarni, Demirbas, Madappa, Avva, Leone: Logical Physical Clocks (2014).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Final
 
 from memgraph.errors import ClockDriftError, InvalidInputError
 
-__all__ = ["EPOCH", "Clock", "millis", "new_id", "new_writer", "parse_version", "recorded_at", "version_floor"]
+__all__ = ["EPOCH", "Clock", "millis", "new_id", "new_writer", "parse_version", "recorded_at", "recorded_micros", "version_floor"]
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MAX_COUNTER: Final = 0xFFFF
@@ -35,17 +36,23 @@ def millis(version: str) -> int:
     return int(version[:12], 16)
 
 
+def recorded_micros(version: str) -> int:
+    """Unix microseconds of a version's clock; more than a thousand versions in one millisecond share its last."""
+    return int(version[:12], 16) * 1000 + min(int(version[13:17], 16), 999)
+
+
 def recorded_at(version: str) -> datetime:
-    """When a version was written, in UTC, to the millisecond."""
-    return EPOCH + timedelta(milliseconds=int(version[:12], 16))
+    """When a version was written, in UTC, to the microsecond."""
+    return EPOCH + timedelta(microseconds=recorded_micros(version))
 
 
 def version_floor(instant: datetime) -> str:
-    """The text that every version recorded after `instant`'s millisecond is greater than, and every earlier one less.
+    """The text that every version recorded after an instant is greater than, and every other one less.
 
-    `version < version_floor(t)` is "recorded by t".
+    `version < version_floor(t)` is `recorded_at(version) <= t`.
     """
-    return f"{(instant - EPOCH) // timedelta(milliseconds=1) + 1:012x}"
+    ms, within = divmod((instant - EPOCH) // timedelta(microseconds=1), 1000)
+    return f"{ms + 1:012x}" if within == 999 else f"{ms:012x}-{within + 1:04x}"
 
 
 def new_writer() -> str:
@@ -84,8 +91,8 @@ class Clock:
 
     def tick(self) -> str:
         """The next version, greater than all this clock gave or saw. Raises ClockDriftError; then nothing moved."""
-        now = int(self.wall() * 1000)
-        ms, counter = (now, 0) if now > self._ms else (self._ms, self._counter + 1)
+        now, within = divmod(int(self.wall() * 1_000_000), 1000)
+        ms, counter = max((now, within), (self._ms, self._counter + 1))
         if counter > _MAX_COUNTER:
             ms, counter = ms + 1, 0
         if ms - now > self.max_drift * 1000:

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, Literal, Self
 from pydantic import Field, TypeAdapter, ValidationError
 
 from memgraph import checks
-from memgraph.clock import millis, parse_version
+from memgraph.clock import parse_version, recorded_micros
 from memgraph.errors import InvalidInputError
 from memgraph.models import Trust, Value, trusted
 
@@ -96,7 +96,7 @@ class Remember(Operation):
         return (
             self.key is not None
             and self.valid_to is not None
-            and checks.micros(self.valid_to) <= millis(self.version) * 1000
+            and checks.micros(self.valid_to) <= recorded_micros(self.version)
         )
 
 

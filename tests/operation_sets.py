@@ -56,6 +56,25 @@ def remember(step: int, namespace: str, id: str, **values: Any) -> Remember:
     return Remember(op_id=op_id, namespace=namespace, id=id, content=f"content {step}", **values)
 
 
+def validity(step: int) -> st.SearchStrategy[dict[str, Any]]:
+    """When a memory is true: from before or after it is recorded, or from then; to the past, to the future, or open."""
+    begin = st.sampled_from((None, None, instant(step - 5), instant(step - 2), instant(step + 3)))
+    end = st.sampled_from((None, None, None, instant(-90), instant(step + 2), instant(step + 7)))
+    return st.fixed_dictionaries({"valid_from": begin, "valid_to": end})
+
+
+@st.composite
+def lines(draw: st.DrawFn, namespace: str, key: str) -> list[Operation]:
+    """One key's versions, each true at some time, some of them retired."""
+    found: list[Operation] = []
+    for step in range(draw(st.integers(2, 7))):
+        found.append(remember(step, namespace, f"m{step}", key=key, **draw(validity(step))))
+        if draw(st.integers(0, 4)) == 0:
+            stamp = version(step + 1, 200)
+            found.append(Retire(op_id=stamp, namespace=namespace, version=stamp, id=f"m{step}", cause="forgotten"))
+    return found
+
+
 @st.composite
 def operation_sets(draw: st.DrawFn, namespaces: tuple[str, str] = ("x", "y"), max_size: int = 24) -> list[Operation]:
     """Operations in version order, over two namespaces that share ids; up to two are missing, as if on their way."""
@@ -78,10 +97,9 @@ def operation_sets(draw: st.DrawFn, namespaces: tuple[str, str] = ("x", "y"), ma
                 key=draw(st.sampled_from(("k", "k", "k", "j", None))),
                 subject=draw(st.sampled_from((None, None, "ann"))),
                 session=draw(st.sampled_from((None, None, "s1"))),
-                actor=draw(st.sampled_from((None, "bob"))),
-                source=draw(st.sampled_from(("agent", "agent", "tool"))),
-                valid_from=draw(st.sampled_from((None, None, instant(step - 5), instant(step + 3)))),
-                valid_to=draw(st.sampled_from((None, None, None, instant(-90), instant(step + 2)))),
+                actor=draw(st.sampled_from((None, None, "bob"))),
+                source=draw(st.sampled_from(("agent", "chat", "tool"))),
+                **draw(validity(step)),
             )
             if any(other.id == memory.id for other in mine):
                 continue
@@ -114,7 +132,9 @@ def operation_sets(draw: st.DrawFn, namespaces: tuple[str, str] = ("x", "y"), ma
             found.append(Reinforce(**head, id=one().id, feedback_id=feedback_id, signal=signal))
         else:
             memory = one()
-            field = draw(st.sampled_from(("id", "id", "key", "subject", "session", "actor", "source", "namespace")))
+            field = draw(
+                st.sampled_from(("id", "id", "id", "key", "subject", "session", "actor", "source", "namespace"))
+            )
             value = getattr(memory, field)
             if value:
                 heads = ((memory.key, memory.version),) if memory.key else ()

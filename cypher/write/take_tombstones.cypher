@@ -4,7 +4,7 @@ CALL (row) {
   MERGE (t:Tombstone {hash: row.hash})
   SET t:Tombstone
   WITH row, t WHERE coalesce(t.version, '') < row.version
-  SET t.namespace = coalesce(t.namespace, ''), t.version = row.version, t.secret = row.secret, t.receipt = row.receipt
+  SET t.namespace = coalesce(t.namespace, ''), t.seq = coalesce(t.seq, 0), t.version = row.version, t.secret = row.secret, t.receipt = row.receipt
   RETURN count(*) AS new
 }
 RETURN sum(new) AS new

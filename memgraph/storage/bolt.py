@@ -304,7 +304,7 @@ def version_of(agent: str) -> tuple[int, ...]:
 
 
 def _rows(result: neo4j.Result) -> Rows:
-    return [{name: _plain(value) for name, value in record.data().items()} for record in result]
+    return [{name: _plain(value) for name, value in record.items()} for record in result]  # type: ignore[no-untyped-call]
 
 
 def _plain(value: Any) -> Any:

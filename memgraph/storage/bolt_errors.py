@@ -26,7 +26,12 @@ __all__ = ["LOST", "is_again", "is_out_of_memory", "translated"]
 LOST: Final = (ServiceUnavailable, SessionExpired, IncompleteCommit)
 """The connection is gone; another may work."""
 
-_AGAIN: Final = frozenset({"Neo.ClientError.Statement.EntityNotFound"})
+_AGAIN: Final = frozenset(
+    {
+        "Neo.ClientError.Statement.EntityNotFound",  # deleted while its lock was waited for
+        "Neo.ClientError.Schema.EquivalentSchemaRuleAlreadyExists",  # two set the schema up at once; IF NOT EXISTS sees it now
+    }
+)
 _AUTH: Final = (
     "Neo.ClientError.Security.Unauthorized",
     "Neo.ClientError.Security.AuthenticationRateLimit",

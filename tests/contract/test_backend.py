@@ -8,7 +8,18 @@ from memgraph import Memory
 from memgraph.backends.base import Backend, Draft, Scope
 from memgraph.errors import InvalidInputError
 from memgraph.models import Filters
-from memgraph.operations import Reinforce, Relate, Remember, Restore, Retire, Supersede, Unknown, Unrelate
+from memgraph.operations import (
+    Origin,
+    Purge,
+    Reinforce,
+    Relate,
+    Remember,
+    Restore,
+    Retire,
+    Supersede,
+    Unknown,
+    Unrelate,
+)
 from tests.conftest import FrozenClock
 from tests.operation_sets import remember, version
 from tests.views import everything, graph_edges
@@ -80,6 +91,21 @@ def test_an_older_relate_stays_dead(backend: Backend, ns: str, clock: FrozenCloc
     assert backend.relations(ns, ["a"]) == []
     backend.apply([Relate(**said(ns, 6), a="a", b="b", type="knows")])
     assert len(backend.relations(ns, ["a"])) == 1
+
+
+@pytest.mark.parametrize("first", ["copy", "purge"])
+def test_a_copy_stands_for_its_origin(backend: Backend, ns: str, clock: FrozenClock, first: str) -> None:
+    """A purge of a value takes a copy that is newer than it but whose origin is not, whichever arrives first."""
+    origin = Origin(id="origin", version=version(1))
+    operations = {
+        "copy": remember(9, ns, "copy", key="k", subject="ann", restores=origin),
+        "purge": Purge(**said(ns, 5), field="subject", value="ann"),
+    }
+    for name in (first, *(operations.keys() - {first})):
+        backend.apply([operations[name]])
+    assert everything(backend, ns, clock.now) == []
+    backend.apply([remember(9, ns, "own", key="k", subject="ann")])
+    assert [entry.id for entry in everything(backend, ns, clock.now)] == ["own"]
 
 
 def test_an_unknown_operation_is_kept_and_passed_on(backend: Backend, ns: str) -> None:

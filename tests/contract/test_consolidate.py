@@ -78,7 +78,7 @@ def test_near_duplicates_are_reported_only(memory: Memory) -> None:
     assert memory.count() == 3
 
 
-def test_check_and_stats_tell_the_truth(memory: Memory) -> None:
+def test_check_and_stats_tell_the_truth(memory: Memory, backend_name: str) -> None:
     """A healthy store checks out; its counts are those of the reads."""
     a, b = memory.remember("a", key="k"), memory.remember("b", key="k")
     memory.relate(a.id, b.id)
@@ -88,7 +88,9 @@ def test_check_and_stats_tell_the_truth(memory: Memory) -> None:
     stats = memory.stats()
     assert (stats.entries, stats.keys, stats.relations) == (2, 1, 1)
     assert {str(status): n for status, n in stats.by_status.items() if n} == {"active": 1, "superseded": 1}
-    assert (stats.store_entries, stats.store_namespaces) == (3, 2)
+    if backend_name == "local":  # a server holds what other tests have written, too
+        assert (stats.store_entries, stats.store_namespaces) == (3, 2)
+    assert (stats.store_entries >= 3, stats.store_namespaces >= 2) == (True, True)
     assert memory.status().degraded is None
 
 

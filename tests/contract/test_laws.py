@@ -15,7 +15,7 @@ from memgraph import Memory
 from memgraph.backends.base import Scope
 from memgraph.operations import Operation
 from tests.conftest import FrozenClock
-from tests.operation_sets import arrivals, instant, moved, operation_sets, probes
+from tests.operation_sets import arrivals, instant, lines, moved, operation_sets, probes
 from tests.oracle import Oracle
 from tests.views import view_of
 
@@ -76,7 +76,8 @@ def test_every_instant_is_remembered(data: st.DataObject, memory: Memory, clock:
     """`current` now, known at any instant and valid at any instant, and `snapshot`, are the oracle's."""
     operations = data.draw(operation_sets())
     oracle, namespaces = apply_all(memory, operations, data.draw(arrivals(operations)))
-    moments = data.draw(st.lists(st.integers(-16, 40).map(lambda n: instant(n / 2)), min_size=3, max_size=3))
+    moments = [instant(n) for n in range(-8, 30, 3)]
+    knowns = data.draw(st.lists(st.sampled_from(moments), min_size=3, max_size=3))
 
     def shown(namespace: str, key: str, known: datetime | None = None, valid: datetime | None = None) -> str | None:
         entry = memory.backend.current(namespace, key, clock.now, known_at=known, valid_at=valid)
@@ -87,11 +88,28 @@ def test_every_instant_is_remembered(data: st.DataObject, memory: Memory, clock:
         for moment in moments:
             assert shown(ns, key, known=moment) == oracle.current(ns, key, clock.now, known_at=moment)
             assert shown(ns, key, valid=moment) == oracle.valid_at(ns, key, moment)
-            for known in moments:
+            for known in knowns:
                 assert shown(ns, key, known=known, valid=moment) == oracle.valid_at(ns, key, moment, known)
-    for ns, moment in itertools.product(namespaces, moments):
+    for ns, moment in itertools.product(namespaces, [*knowns, moments[-1]]):
         want = sorted((op.version, op.id, status) for (n, _), (op, status) in oracle.entries(moment).items() if n == ns)
         assert [(e.version, e.id, str(e.status)) for e in memory.backend.snapshot(ns, moment)] == want
+
+
+@given(data=st.data())
+def test_a_line_is_true_at_every_instant(data: st.DataObject, memory: Memory, clock: FrozenClock) -> None:
+    """What a key's value was in the world, at any instant and as known at any, is the oracle's."""
+    ns, key = memory.path, f"line {next(_fresh)}"
+    operations = data.draw(lines(ns, key))
+    oracle = Oracle(operations)
+    tag = key.replace(" ", "")
+    renamed = [op.model_copy(update={"id": f"{tag}-{op.id}", "op_id": f"{tag}-{op.op_id}"}) for op in operations]
+    memory.backend.apply(data.draw(st.permutations(renamed)))
+    known = instant(data.draw(st.integers(0, 8)))
+    for moment in (instant(n) for n in range(-8, 16)):
+        for then in (None, known):
+            entry = memory.backend.current(ns, key, clock.now, known_at=then, valid_at=moment)
+            wanted = oracle.valid_at(ns, key, moment, then)
+            assert (entry and entry.id) == (wanted and f"{tag}-{wanted}")
 
 
 @given(data=st.data())

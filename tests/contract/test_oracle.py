@@ -13,7 +13,7 @@ from tests.oracle import Oracle
 @settings(max_examples=500)
 @given(st.data())
 def test_any_order_and_any_repetition_give_one_view(data: st.DataObject) -> None:
-    operations: list[Operation] = data.draw(operation_sets())
+    operations: list[Operation] = data.draw(operation_sets(max_size=14))
     if not operations:
         return
     straight = Oracle(operations)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import logging
 import multiprocessing
+import shutil
 import socket
 import socketserver
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -149,9 +151,8 @@ def test_a_port_that_speaks_http_is_one_clear_line() -> None:
 
 
 def test_a_port_that_takes_connections_and_says_nothing_is_reported_in_time() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        with pytest.raises(UnavailableError):
-            Neo4jBackend(f"bolt://127.0.0.1:{silent.getsockname()[1]}", timeout=0.3)
+    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(UnavailableError):
+        Neo4jBackend(f"bolt://127.0.0.1:{silent.getsockname()[1]}", timeout=0.3)
 
 
 def test_closing_without_a_connection_is_fine() -> None:
@@ -289,14 +290,61 @@ def test_a_fork_gets_connections_and_a_writer_of_its_own(neo4j_server: Server) -
 
 
 @pytest.fixture(scope="module")
-def own() -> Iterator[Server]:
-    """A server that may be killed, frozen and locked out of."""
+def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server that may be killed, frozen and locked out of; it offers TLS with a certificate that nobody trusts."""
+    settings = {"dbms__security__auth_lock_time": "2s"}
+    if shutil.which("openssl"):
+        folder = tmp_path_factory.mktemp("tls")
+        command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+        command += ["-keyout", str(folder / "private.key"), "-out", str(folder / "public.crt")]
+        subprocess.run(command, check=True, capture_output=True)
+        policy = {"enabled": "true", "base_directory": str(folder), "client_auth": "NONE"}
+        settings |= {f"dbms__ssl__policy__bolt__{name}": value for name, value in policy.items()}
+        settings["server__bolt__tls_level"] = "OPTIONAL"
     with contextlib.ExitStack() as stack:
         try:
-            found = stack.enter_context(maven("5.26", heap="512m", dbms__security__auth_lock_time="2s"))
+            found = stack.enter_context(maven("5.26", heap="512m", **settings))
         except NoServerError as error:
             pytest.skip(str(error))
         yield found
+
+
+def _set_up(uri: str, auth: Any, told: Any) -> None:
+    try:
+        Neo4jBackend(uri, auth=auth, timeout=60, retry_time=120).close()
+        told.put("ready")
+    except BaseException as error:
+        told.put(repr(error))
+
+
+@pytest.mark.neo4j
+def test_eight_processes_set_up_an_empty_database_at_once(own: Server) -> None:
+    """It comes first here: the database is empty."""
+    context = multiprocessing.get_context("spawn")
+    told = context.Queue()
+    processes = [context.Process(target=_set_up, args=(own.uri, own.auth, told)) for _ in range(8)]
+    for process in processes:
+        process.start()
+    answers = [told.get(timeout=240) for _ in processes]
+    for process in processes:
+        process.join()
+    assert answers == ["ready"] * 8
+    backend = opened(own)
+    assert backend.check().problems == ()
+    assert len(backend.bolt.run("write/secrets")) == 1
+    backend.close()
+
+
+@pytest.mark.neo4j
+@pytest.mark.skipif(not shutil.which("openssl"), reason="needs openssl to make a certificate")
+def test_tls_with_a_certificate_that_is_taken_on_trust_and_one_that_is_not(own: Server) -> None:
+    backend = Neo4jBackend(own.uri.replace("bolt:", "bolt+ssc:"), auth=own.auth, timeout=20)
+    memory = memory_of(backend, "tls")
+    entry = memory.remember("encrypted")
+    assert memory.get(entry.id) == entry
+    backend.close()
+    with pytest.raises(UnavailableError, match="no trusted TLS connection"):
+        Neo4jBackend(own.uri.replace("bolt:", "bolt+s:"), auth=own.auth, timeout=20)
 
 
 @pytest.mark.neo4j
@@ -361,7 +409,8 @@ def test_a_killed_server_loses_nothing_that_was_acknowledged(own: Server) -> Non
         name = entry.content.rsplit(" ", 1)[0]
         batches[name] = batches.get(name, 0) + 1
     assert set(batches.values()) <= {50}, "each batch whole or absent"
-    assert sum(entry.status == "active" for entry in found) == 21
+    writers = {entry.content.split(" ", 1)[0] for entry in found}
+    assert sum(entry.status == "active" for entry in found) == 7 * len(writers)
     backend.close()
 
 

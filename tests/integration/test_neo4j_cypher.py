@@ -25,6 +25,7 @@ NUMBERS = ("limit", "purges", "seq", "sessions", "members", "marks")
 TIMES = ("now",)
 OTHERS: dict[str, Any] = {
     "seeds": [{"index": "active_text", "query": "x", "limit": 5}],
+    "session_seeds": [{"index": "active_text", "query": "x", "limit": 5}],
     "clauses": [{"term": "x", "query": "x"}],
     "indexes": ["active_text"],
     "terms": ["x"],
@@ -100,6 +101,8 @@ def test_the_plan_has_no_scan_and_no_warning(name: str, driver: neo4j.Driver) ->
         summary = session.run("EXPLAIN " + text, parameters(text)).consume()  # type: ignore[arg-type]
     notes = [status.status_description for status in summary.gql_status_objects if status.is_notification]
     assert not notes
+    if name == "read/check_odd":  # the doctor looks for what no index knows
+        return
     found = [each["operatorType"].split("@")[0] for each in operators(summary.plan or {})]
     assert not [name for name in found if name in SCANS or ("Scan" in name and "Index" not in name)]
 

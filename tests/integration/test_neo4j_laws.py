@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import threading
 from collections.abc import Iterator
@@ -239,3 +240,73 @@ def test_a_purge_by_value_among_its_writers_leaves_nothing(backend: Neo4jBackend
         thread.join()
     assert not failed
     agree(backend, driver, Oracle([*made, *purges]), [ns])
+
+
+# ---- the doctor
+
+
+def damaged(driver: neo4j.Driver, query: str, ns: str) -> None:
+    with driver.session() as session:
+        session.run(query, ns=ns).consume()  # type: ignore[arg-type]
+
+
+DAMAGE = {
+    "two-active": "MATCH (m:Superseded {namespace: $ns, key: 'k'}) SET m.status = 'active', m:Active REMOVE m:Superseded",
+    "label": "MATCH (m:Active {namespace: $ns, key: 'k'}) SET m:Superseded",
+    "status": "MATCH (m:Active {namespace: $ns}) WHERE m.key IS NULL SET m.status = 'forgotten', m:Forgotten REMOVE m:Active",
+    "line": "MATCH (:Memory {namespace: $ns})-[r:SUPERSEDES {via: 'key'}]->() DELETE r",
+    "number": "MATCH (m:Active {namespace: $ns}) REMOVE m.seq",
+    "stray": "CREATE (:MemoryKey {namespace: $ns, key: 'nobody', name: 'nobody'})",
+}
+
+
+@pytest.mark.parametrize("code", DAMAGE)
+def test_the_doctor_finds_and_mends(code: str, backend: Neo4jBackend, driver: neo4j.Driver) -> None:
+    from memgraph import Memory
+
+    ns = fresh()["x"]
+    memory = Memory(backend, namespace=ns)
+    for n in range(4):
+        memory.remember(f"value {n}", key="k")
+    memory.remember("no key")
+    before = view_of(backend, [ns], NOW)
+    damaged(driver, DAMAGE[code], ns)
+    report = backend.check()
+    assert code in {problem.code for problem in report.problems}
+    assert not report.ok
+    mended = backend.check(repair=True)
+    assert mended.ok, mended.problems
+    assert view_of(backend, [ns], NOW) == before
+    in_step(driver, [ns])
+
+
+def test_the_doctor_reports_nodes_that_something_else_made(backend: Neo4jBackend, driver: neo4j.Driver) -> None:
+    damaged(driver, "CREATE (:Memory {made: $ns})", "by hand")
+    try:
+        assert [problem.code for problem in backend.check(repair=True).problems] == ["odd"]
+    finally:
+        damaged(driver, "MATCH (m:Memory {made: $ns}) DELETE m", "by hand")
+
+
+# ---- purging in bounded memory
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("kind", ["subject", "text"])
+def test_a_purge_of_200_000_fits_into_64_mb(kind: str) -> None:
+    from memgraph import Memory
+    from tests.neo4j_server import NoServerError, maven
+
+    with contextlib.ExitStack() as stack:
+        try:
+            server = stack.enter_context(maven("5.26", db__memory__transaction__max="64m"))
+        except NoServerError as error:
+            pytest.skip(str(error))
+        backend = Neo4jBackend(server.uri, auth=server.auth, timeout=60)
+        memory = Memory(backend, namespace="many")
+        for at in range(0, 200_000, 1000):
+            memory.remember_many([{"content": f"zebra {at + n}", "subject": "ann"} for n in range(1000)])
+        selector = {"subject": "ann"} if kind == "subject" else {"text": "zebra"}
+        assert memory.purge(memory.plan_purge(selector)).removed["memories"] == 200_000
+        assert memory.count({"status": "any"}) == 0
+        backend.close()

@@ -80,13 +80,13 @@ def test_a_refusal_is_its_callers_alone(memory: Memory) -> None:
     def write(n: int) -> list[str]:
         barrier.wait()
         kept = []
-        for turn in range(20):
+        for turn in range(40):
             id = f"t{n}-{turn}"
             if (n + turn) % 4 == 0:
                 refused: dict[str, object]
                 refused = {"id": taken.id} if turn % 2 else {"key": KEYS[0], "if_absent": True, "id": id}
                 with pytest.raises(ConflictError):
-                    memory.remember("refused", **refused)
+                    memory.remember_many([{"content": "half of it"}, {"content": "refused", **refused}])
             else:
                 assert memory.remember(f"kept {id}", id=id, key=KEYS[n % 4]).id == id
                 kept.append(id)

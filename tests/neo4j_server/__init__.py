@@ -64,6 +64,7 @@ class Server:
         assert self.process is not None
         self.process.kill()
         self.process.wait()
+        _close_pipes(self.process)
 
     def start(self) -> None:
         """Start it again on the same data and port, after `kill`."""
@@ -79,8 +80,14 @@ class Server:
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
-        if self.process is not None and self.process.stdout is not None:
-            self.process.stdout.close()
+        if self.process is not None:
+            _close_pipes(self.process)
+
+
+def _close_pipes(process: subprocess.Popen[str]) -> None:
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            pipe.close()
 
 
 # ---- what a server needs
@@ -172,6 +179,7 @@ def maven(version: str, heap: str = "1g", fresh_password: bool = False, **settin
         "server.memory.pagecache.size": "256m",
         "dbms.security.auth_enabled": "true",
         "db.tx_log.rotation.retention_policy": "false",
+        "dbms.cypher.min_replan_interval": "10m",  # a small, changing store would have every statement planned again and again
         "dbms.usage_report.enabled": "false",
         "client.allow_telemetry": "false",
     }

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Final
 
 from memgraph.checks import from_micros, micros
-from memgraph.clock import EPOCH, recorded_at
+from memgraph.clock import recorded_at
 from memgraph.models import Entry, Status, Trust, trusted
 from memgraph.operations import Origin, Remember
 
@@ -17,7 +17,6 @@ __all__ = ["COLUMNS", "STATUSES", "entry", "entry_of", "remember_of", "values_of
 STATUSES: Final = ("active", "superseded", "forgotten", "released", "pruned")
 _STATUS: Final = (Status.ACTIVE, Status.SUPERSEDED, Status.FORGOTTEN, Status.RELEASED, Status.PRUNED)
 _TRUST: Final = {trust.value: trust for trust in Trust}
-_MS: Final = timedelta(milliseconds=1)
 _SHARED: Final = tuple(name for name in Entry.model_fields if name in Remember.model_fields and name != "restores")
 
 COLUMNS: Final = (
@@ -61,7 +60,7 @@ def entry(row: sqlite3.Row | tuple[Any, ...], namespace: str, now: datetime, sup
         "feedback_count": count,
         "feedback_sum": total,
         "version": version,
-        "recorded_at": EPOCH + int(version[:12], 16) * _MS,
+        "recorded_at": recorded_at(version),
         "valid_from": None if valid_from is None else from_micros(valid_from),
         "valid_to": None if valid_to is None else from_micros(valid_to),
         "expires_at": expires,

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from memgraph.backends.base import Draft, Query, Scope
-from memgraph.backends.neo4j import connect, dump, purge, reads
+from memgraph.backends.neo4j import connect, dump, lines, purge, reads
 from memgraph.backends.neo4j.writer import Writer
 from memgraph.backends.neo4j.writes import add
 from memgraph.clock import Clock, millis, new_id, new_writer
@@ -164,19 +164,19 @@ class Neo4jBackend:
 
     def lineage(self, namespace: str, key_or_id: str, now: datetime) -> Lineage | None:
         """The line of a key, or what is linked to an id."""
-        return reads.lineage(self._ready(), namespace, key_or_id, now)
+        return lines.lineage(self._ready(), namespace, key_or_id, now)
 
     def neighbours(self, namespace: str, id: str, depth: int, now: datetime) -> Neighbourhood | None:
         """What lies around a memory."""
-        return reads.neighbours(self._ready(), namespace, id, depth, now)
+        return lines.neighbours(self._ready(), namespace, id, depth, now)
 
     def graph(self, scope: Scope, now: datetime) -> nx.MultiDiGraph[Any]:
         """A frozen copy of the graph of a scope."""
-        return reads.graph(self._ready(), scope, now)
+        return lines.graph(self._ready(), scope, now)
 
     def relations(self, namespace: str, ids: Sequence[str]) -> builtins.list[Edge]:
         """The relations that begin or end at one of these ids."""
-        return reads.relations(self._ready(), namespace, ids)
+        return lines.relations(self._ready(), namespace, ids)
 
     def namespaces(self, prefix: str | None) -> builtins.list[str]:
         """The namespaces that hold memories."""
@@ -188,7 +188,7 @@ class Neo4jBackend:
 
     def changeset(self, namespace: str, id: str) -> ChangeSet | None:
         """A change-set."""
-        return reads.changeset(self._ready(), namespace, id)
+        return lines.changeset(self._ready(), namespace, id)
 
     def operations(self, scope: Scope) -> Iterator[Operation | Unknown | dict[str, Any]]:
         """Everything, as operations by version."""
@@ -196,7 +196,7 @@ class Neo4jBackend:
 
     def select(self, scope: Scope, selector: Selector, now: datetime) -> Iterator[Entry]:
         """Every memory that a selector matches."""
-        return reads.select(self._ready(), scope, selector, now)
+        return lines.select(self._ready(), scope, selector, now)
 
     # ---- purging
 
@@ -265,7 +265,8 @@ class Neo4jBackend:
         """Look for broken laws in the graph."""
         from memgraph.backends.neo4j import check
 
-        return check.check(self._ready(), repair, reindex)
+        bolt = self._ready()
+        return check.check(bolt, lambda: self._writer.secrets(bolt), repair, reindex)
 
     def stats(self, namespace: str, now: datetime) -> Stats:
         """How much there is."""

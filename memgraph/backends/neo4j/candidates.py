@@ -79,14 +79,21 @@ class Statistics:
 
 
 class Candidates:
-    """The candidates of one search in one namespace, newest first. `n`: how many."""
+    """The candidates of one search in one namespace, newest first.
+
+    n: how many. matching: how many hold a term of the query. narrow: how many of these pass the filters that the index knows.
+    """
 
     def __init__(self, row: dict[str, Any], statistics: Statistics) -> None:
         self.ids: list[str] = row["ids"]
         self.versions: list[str] = row["versions"]
         self.n = n = len(self.ids)
         self.metadata: list[str] = row["metadata"]
-        self.allowed: Mask = np.array(row["allowed"], bool)
+        scoped = np.array(row["scoped"], bool)
+        matching = np.array([bool(matched) for matched in row["matched"]], bool)
+        self.matching = int(np.count_nonzero(matching))
+        self.narrow = int(np.count_nonzero(matching & scoped))
+        self.allowed: Mask = scoped & np.array(row["allowed"], bool)
         self.active: Mask = np.array(row["active"], bool)
         self.cosine = np.array(row["cosine"], np.float32)
         self._matched: list[list[str]] = row["matched"]
@@ -99,6 +106,7 @@ class Candidates:
         numbers = np.array([sessions[session] for session in row["sessions"]], np.int32)
         actors = self._named(row["actors"])
         before, after = self._turns(numbers, row["actors"])
+        feedback = np.array(row["feedback"], np.float32)
         self.columns = Columns(
             np.array(row["lengths"], np.uint16),
             np.array(row["flags"], np.uint8),
@@ -113,6 +121,7 @@ class Candidates:
             statistics.sessions > 1 or len(sessions) > 2,
             bool((before != NEVER).any()),
             max(statistics.documents, n),
+            feedback if feedback.any() else None,
         )
 
     def _named(self, texts: Sequence[str | None]) -> NDArray[np.int32]:

@@ -15,7 +15,7 @@ from memgraph.storage.bolt import Runner
 
 __all__ = ["operations"]
 
-_PAGE: Final = 1000
+PAGE: Final = 1000
 _Items = Iterator[ops.Operation | ops.Unknown]
 
 
@@ -24,7 +24,7 @@ def operations(runner: Runner, scope: Scope) -> Iterator[ops.Operation | ops.Unk
     for row in runner.run("write/secrets"):
         yield {"secret": row["name"], "value": row["value"]}
     paths = spaces(runner, scope) or [scope.namespace]
-    for path in paths:
+    for path in ("", *paths):  # those that came from another store do not say their namespace
         yield from _tombstones(runner, path)
     streams: list[_Items] = []
     for path in paths:
@@ -35,7 +35,7 @@ def operations(runner: Runner, scope: Scope) -> Iterator[ops.Operation | ops.Unk
 def _tombstones(runner: Runner, path: str) -> Iterator[dict[str, Any]]:
     at: dict[str, Any] = {"seq": -1, "hash": ""}
     while True:
-        rows = runner.run("read/tombstones", namespace=path, limit=_PAGE, **at)
+        rows = runner.run("read/tombstones", namespace=path, limit=PAGE, **at)
         for row in rows:
             yield {
                 "tombstone": row["hash"],
@@ -43,7 +43,7 @@ def _tombstones(runner: Runner, path: str) -> Iterator[dict[str, Any]]:
                 "secret": row["secret"],
                 "receipt": row["receipt"],
             }
-        if len(rows) < _PAGE:
+        if len(rows) < PAGE:
             return
         at = {"seq": rows[-1]["seq"], "hash": rows[-1]["hash"]}
 
@@ -51,9 +51,9 @@ def _tombstones(runner: Runner, path: str) -> Iterator[dict[str, Any]]:
 def _remembers(runner: Runner, path: str) -> _Items:
     at = {"after": "", "after_id": ""}
     while True:
-        rows = runner.run("read/remembers", namespace=path, limit=_PAGE, **at)
+        rows = runner.run("read/remembers", namespace=path, limit=PAGE, **at)
         yield from (remember_of(row["memory"]) for row in rows)
-        if len(rows) < _PAGE:
+        if len(rows) < PAGE:
             return
         at = {"after": rows[-1]["memory"]["version"], "after_id": rows[-1]["memory"]["id"]}
 
@@ -63,12 +63,12 @@ def _events(runner: Runner, path: str) -> _Items:
     found: list[ops.Operation] = []
     after = ""
     while True:
-        rows = runner.run("read/happened", namespace=path, after=after, limit=_PAGE)
+        rows = runner.run("read/happened", namespace=path, after=after, limit=PAGE)
         for row in rows:
             found += _life(path, row)
             found += _relations(path, row)
             found += _feedback(path, row)
-        if len(rows) < _PAGE:
+        if len(rows) < PAGE:
             break
         after = rows[-1]["id"]
     found.sort(key=lambda operation: (operation.version, operation.op_id))

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from memgraph.backends.base import Scope
-from memgraph.backends.neo4j import reads
+from memgraph.backends.neo4j import lines, reads
 from memgraph.backends.neo4j.tombs import Secrets
 from memgraph.backends.neo4j.writes import PAGE, REMOVED, Put, add, bury, feed
 from memgraph.errors import ConflictError
@@ -29,7 +29,7 @@ _STATEMENT: Final = {"key": "write/purge_page_key"}
 
 def plan(runner: Runner, scope: Scope, selector: Selector, now: datetime, store: str) -> PurgePlan:
     """What a purge of this selector would remove now, restored copies included."""
-    entries = list(reads.select(runner, scope, selector, now))
+    entries = list(lines.select(runner, scope, selector, now))
     entries += _copies(runner, entries, now)
     ids: dict[str, list[str]] = {}
     for found in sorted(entries, key=lambda each: (each.namespace, each.id)):

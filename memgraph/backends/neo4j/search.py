@@ -23,11 +23,11 @@ from memgraph.storage.bolt import Runner
 
 __all__ = ["SearchIndex"]
 
-_SEEDS: Final = (
+SEEDS: Final = (
     300  # best matches that the index gives at first; up to so many, the answer is that of the whole namespace
 )
 _MORE: Final = 4  # times as many, where filters leave the page unfilled
-_SESSIONS: Final = 24
+SESSIONS: Final = 12
 _MEMBERS: Final = 64
 _MARKS: Final = 1024
 _NEAREST: Final = 50
@@ -74,14 +74,12 @@ class SearchIndex:
 
     # ---- keeping up
 
-    def _statistics_of(
-        self, runner: Runner, path: str, now: datetime, n: int | None, touched: int | None
-    ) -> Statistics:
+    def _statistics_of(self, runner: Runner, path: str, now: datetime, touched: int) -> Statistics:
         """Statistics of a namespace that has come so far; they are read anew when too much was written since."""
         known = self._statistics.pop(path, None)
-        if known is None or not known.serves(touched or 0):
+        if known is None or not known.serves(touched):
             row = runner.run("read/text_statistics", namespace=path, now=now, marks=_MARKS)[0]
-            known = Statistics.of(touched or 0, row)
+            known = Statistics.of(touched, row)
         self._statistics[path] = known  # at the end: searched last
         while len(self._statistics) > _NAMESPACES:
             first = next(iter(self._statistics))
@@ -113,9 +111,9 @@ class SearchIndex:
         every = _every_status(query) or query.filters.status is not None
         look = query.known_at is not None or query.valid_at is not None
         also = _nearest(runner, path, query, vector, every)
-        size, waited = max(_SEEDS, 2 * limit), False
+        size, waited = max(SEEDS, 2 * limit), False
         while True:
-            row, whole = _candidates(runner, path, query, terms, vector, also, size)
+            row = _candidates(runner, path, query, terms, vector, also, size)
             if row["n"] is None:
                 return []
             if not waited and self._seen.get(path) != row["n"]:  # written to since: the index may not hold it yet
@@ -126,12 +124,13 @@ class SearchIndex:
             candidates = Candidates(row, statistics)
             if not candidates.n:
                 return []
+            whole = candidates.matching < size  # else the index may know of more
             holding = None if whole else _holding(runner, path, statistics, terms, every)
             scores, allowed = _scored(candidates, statistics, query, terms, vector is not None, holding, every)
             docs = scores.best(candidates.n if look else limit, allowed, query.min_score).tolist()
             if look:
                 docs = _seen_then(runner, path, candidates, docs, query, limit)
-            if len(docs) >= limit or whole:
+            if len(docs) >= limit or candidates.narrow < size:
                 break
             size *= _MORE
         hits = []
@@ -165,36 +164,34 @@ def _candidates(
     vector: tuple[float, ...] | None,
     also: list[str],
     size: int,
-) -> tuple[dict[str, Any], bool]:
-    """The columns of the candidates, and whether every match is among them.
+) -> dict[str, Any]:
+    """The columns of the candidates: the `size` best that the index finds, and what lies around them.
 
-    What the filters say inside the index is asked for beside what they leave out, as scores spread from there too.
+    What passes the filters inside the index is asked for beside what does not, as scores spread from there too.
     """
     filters = _narrowing(query)
     every = _every_status(query) or query.filters.status is not None
-    plain = scope_clauses(path, _NO_FILTERS)
-    narrow = scope_clauses(path, filters)
-    wordings = dict.fromkeys((plain, narrow)) if terms else ()
-    wanted = [
-        {"index": index, "query": f"{clauses} {any_term(terms)}", "limit": size}
-        for clauses in wordings
-        for index in (_EVERY if every else _ACTIVE)
-    ]
-    given = parameters(filters, query.now, "any" if _every_status(query) else "active")
-    (row,) = runner.run(
+    indexes = _EVERY if every else _ACTIVE
+    plain, narrow = scope_clauses(path, _NO_FILTERS), scope_clauses(path, filters)
+    wanted = any_term(terms) if terms else ""
+    seeds_of = {
+        clauses: [{"index": index, "query": f"{clauses} {wanted}", "limit": size} for index in indexes if wanted]
+        for clauses in (plain, narrow)
+    }
+    return runner.run(
         "read/search",
         namespace=path,
-        seeds=wanted,
+        seeds=[seed for each in seeds_of.values() for seed in each],
+        session_seeds=seeds_of[plain],
         terms=terms,
         also=also,
-        sessions=_SESSIONS,
+        sessions=SESSIONS,
         members=_MEMBERS,
         conditions=bool(filters.where),
         vector=vector,
         model=query.vector_model or "",
-        **given,
-    )
-    return row, all(found < size for found in row["seeded"])
+        **parameters(filters, query.now, "any" if _every_status(query) else "active"),
+    )[0]
 
 
 def _nearest(runner: Runner, path: str, query: Query, vector: tuple[float, ...] | None, every: bool) -> list[str]:

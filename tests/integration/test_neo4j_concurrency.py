@@ -1,0 +1,247 @@
+"""Many writers at once on a real server: no event, version or condition is lost, and no caller sees an error."""
+
+from __future__ import annotations
+
+import multiprocessing
+import random
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from memgraph import Memory
+from memgraph.backends.base import Draft
+from memgraph.backends.neo4j.backend import Neo4jBackend
+from memgraph.errors import ConflictError
+from memgraph.models import Entry
+from memgraph.operations import Reinforce, Relate, Remember, Retire
+from tests.conftest import RUN
+from tests.neo4j_server import Server
+from tests.operation_sets import remember, version
+from tests.views import graph_edges
+
+pytestmark = pytest.mark.neo4j
+NOW = datetime(2027, 1, 1, tzinfo=UTC)
+Auth = tuple[str, str] | None
+
+
+def opened(uri: str, auth: Auth, **options: Any) -> Neo4jBackend:
+    return Neo4jBackend(uri, auth=auth, **{"timeout": 20, "retry_time": 120, **options})
+
+
+@pytest.fixture(scope="module")
+def backend(neo4j_server: Server) -> Iterator[Neo4jBackend]:
+    found = opened(neo4j_server.uri, neo4j_server.auth, pool=12)
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def memory(backend: Neo4jBackend, request: pytest.FixtureRequest) -> Memory:
+    return Memory(backend, namespace=(f"concurrency{RUN}", request.node.name))
+
+
+def together(calls: list[Callable[[], Any]]) -> list[Any]:
+    """The answers of calls that run at once, errors among them."""
+    answers: list[Any] = [None] * len(calls)
+    gate = threading.Barrier(len(calls))
+
+    def work(n: int) -> None:
+        gate.wait()
+        try:
+            answers[n] = calls[n]()
+        except Exception as error:
+            answers[n] = error
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(len(calls))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return answers
+
+
+def test_eight_writers_on_one_memory_lose_no_event(memory: Memory, backend: Neo4jBackend) -> None:
+    ns = memory.path
+    backend.apply([remember(0, ns, "m"), remember(1, ns, "other")])
+
+    def write(writer: int) -> None:
+        for n in range(10):
+            step = 2 + writer * 100 + n
+            head = {"op_id": f"{writer}-{n}", "namespace": ns, "version": version(step, writer)}
+            backend.apply([Reinforce(**head, id="m", feedback_id=f"{writer}-{n}", signal=1.0)])
+            backend.apply([Retire(**head, id="m", cause="forgotten", reason=f"{writer}-{n}")])
+            backend.apply([Relate(**head, a="m", b="other", type=f"t{writer}-{n}")])
+
+    answers = together([lambda w=w: write(w) for w in range(8)])  # type: ignore[misc]
+    assert answers == [None] * 8
+    lineage = backend.lineage(ns, "m", NOW)
+    assert lineage is not None
+    assert {event.reason for event in lineage.events} == {f"{w}-{n}" for w in range(8) for n in range(10)}
+    entry = backend.get(ns, ["m"], NOW)["m"]
+    assert (entry.feedback_count, entry.feedback_sum) == (80, 80.0)
+    assert len(backend.relations(ns, ["m"])) == 80
+
+
+def test_single_writes_share_transactions_and_no_version_is_dropped(memory: Memory, backend: Neo4jBackend) -> None:
+    before = backend.bolt.run("write/newest", namespace=memory.path)[0]["n"]
+    answers = together([lambda n=n: memory.remember(f"value {n}", key=f"k{n % 3}") for n in range(64)])  # type: ignore[misc]
+    assert all(isinstance(answer, Entry) for answer in answers)
+    transactions = backend.bolt.run("write/newest", namespace=memory.path)[0]["n"] - before
+    assert transactions < 64
+    for key in range(3):
+        history = memory.history(f"k{key}")
+        mine = [answer for n, answer in enumerate(answers) if n % 3 == key]
+        assert [entry.version for entry in history] == sorted(answer.version for answer in mine)
+        assert [entry.status for entry in history] == ["superseded"] * (len(mine) - 1) + ["active"]
+
+
+def test_a_refused_row_fails_alone(memory: Memory) -> None:
+    memory.remember("taken", id="taken")
+    gone = memory.remember("gone", id="gone")
+    memory.purge(memory.plan_purge({"ids": [gone.id]}))
+    calls: list[Callable[[], Any]] = [lambda n=n: memory.remember(f"value {n}", key="k") for n in range(30)]  # type: ignore[misc]
+    calls.insert(10, lambda: memory.remember("other content", id="taken"))
+    calls.insert(20, lambda: memory.remember("gone", id="gone"))
+    calls.insert(25, lambda: memory.remember("taken", id="taken"))
+    answers = together(calls)
+    assert Counter(type(answer).__name__ for answer in answers) == {"Entry": 31, "ConflictError": 1, "PurgedError": 1}
+    assert len(memory.history("k")) == 30
+
+
+def test_the_same_id_from_many_callers_is_one_write(memory: Memory) -> None:
+    answers = together([lambda: memory.remember("once", id="one", key="k")] * 16)
+    assert {answer.version for answer in answers} == {answers[0].version}
+    assert len(memory.history("k")) == 1
+
+
+def test_the_same_id_from_many_processes_is_one_write(neo4j_server: Server, memory: Memory) -> None:
+    backends = [opened(neo4j_server.uri, neo4j_server.auth) for _ in range(6)]
+    memories = [Memory(each, namespace=memory.path) for each in backends]
+    answers = together([lambda each=each: each.remember("once", id="one", key="k") for each in memories])  # type: ignore[misc]
+    assert {answer.version for answer in answers} == {answers[0].version}
+    assert len(memory.history("k")) == 1
+    for each in backends:
+        each.close()
+
+
+def test_if_absent_has_one_winner(memory: Memory) -> None:
+    answers = together([lambda n=n: memory.remember(f"value {n}", key="k", if_absent=True) for n in range(12)])  # type: ignore[misc]
+    assert Counter(type(answer).__name__ for answer in answers) == {"Entry": 1, "ConflictError": 11}
+    assert len(memory.history("k")) == 1
+
+
+def test_expected_version_lets_one_writer_through_at_a_time(memory: Memory) -> None:
+    memory.remember("0", key="counter")
+
+    def count() -> int:
+        done = 0
+        while done < 4:
+            now = memory.current("counter")
+            assert now is not None
+            try:
+                memory.remember(str(int(now.content) + 1), key="counter", expected_version=now.version)
+                done += 1
+            except ConflictError:
+                pass
+        return done
+
+    assert together([count] * 6) == [4] * 6
+    now = memory.current("counter")
+    assert now is not None
+    assert now.content == "24"
+    assert [entry.content for entry in memory.history("counter")] == [str(n) for n in range(25)]
+
+
+def test_a_writer_whose_clock_is_behind_is_not_born_superseded(neo4j_server: Server, memory: Memory) -> None:
+    memory.remember("by the fast clock", key="k")
+    behind = opened(neo4j_server.uri, neo4j_server.auth, clock=lambda: datetime.now(UTC).timestamp() - 120)
+    slow = Memory(behind, namespace=memory.path, clock=lambda: datetime.now(UTC).timestamp() - 120)
+    entry = slow.remember("by the slow clock", key="k")
+    assert memory.current("k") == entry
+    entry = slow.forget(key="k")
+    assert memory.current("k") is None
+    behind.close()
+
+
+# ---- processes
+
+KEYS = [f"hot{n}" for n in range(7)]
+
+
+def _process(uri: str, auth: Auth, ns: str, number: int, told: Any) -> None:
+    """Eight threads: late and repeated operations from elsewhere among live writes."""
+    backend = opened(uri, auth)
+    memory = Memory(backend, namespace=ns)
+    failed: list[str] = []
+
+    def work(thread: int) -> None:
+        rnd = random.Random(number * 8 + thread)
+        try:
+            for n in range(6):
+                step = rnd.randrange(500)
+                late = remember(
+                    step,
+                    ns,
+                    f"late-{number}-{thread}-{n}",
+                    key=rnd.choice(KEYS),
+                    version=version(step, number * 8 + thread),
+                )
+                backend.apply([late])
+                memory.remember(f"live {number} {thread} {n}", key=rnd.choice(KEYS), id=f"live-{number}-{thread}-{n}")
+                if rnd.random() < 0.3:
+                    backend.apply([late])
+        except BaseException as error:
+            failed.append(repr(error))
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    backend.close()
+    told.put(failed)
+
+
+def test_four_processes_of_eight_threads_on_seven_keys(
+    neo4j_server: Server, memory: Memory, backend: Neo4jBackend
+) -> None:
+    context = multiprocessing.get_context("spawn")
+    told = context.Queue()
+    processes = [
+        context.Process(target=_process, args=(neo4j_server.uri, neo4j_server.auth, memory.path, n, told))
+        for n in range(4)
+    ]
+    for process in processes:
+        process.start()
+    failed = [told.get(timeout=240) for _ in processes]
+    for process in processes:
+        process.join()
+    assert failed == [[]] * 4
+    entries = list(memory.list({"status": "any"}, limit=1000))
+    versions = {}
+    for entry in entries:
+        versions.setdefault(entry.key, []).append(entry.version)
+    for key in KEYS:
+        active = [entry for entry in entries if entry.key == key and entry.status == "active"]
+        assert [entry.version for entry in active] == [max(versions[key])]
+    assert len(entries) == 4 * 8 * 6 * 2
+    edges = [(a, b) for label, a, b in graph_edges(backend, memory.path, NOW) if label == "SUPERSEDES"]
+    assert len(edges) == len(entries) - len(versions)
+    assert len({a for a, _ in edges}) == len({b for _, b in edges}) == len(edges), "no fork"
+
+
+def test_drafts_of_several_namespaces_are_one_transaction(memory: Memory, backend: Neo4jBackend) -> None:
+    a, b = f"{memory.path}/a", f"{memory.path}/b"
+    drafts = [Draft(Remember(op_id=n, namespace=n, id=n, content=n)) for n in (a, b)]
+    assert [entry and entry.namespace for entry in backend.write(drafts)] == [a, b]
+    bad = [
+        Draft(Remember(op_id="c", namespace=a, id="c", content="c")),
+        Draft(Remember(op_id="b", namespace=b, id=b, content="x")),
+    ]
+    with pytest.raises(ConflictError):
+        backend.write(bad)
+    assert backend.get(a, ["c"], NOW) == {}
