@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, ParamSpec, Self, TypeVar
 
+from memgraph.errors import ClosedError
 from memgraph.memory import Memory
 
 __all__ = ["AsyncMemory"]
@@ -23,7 +24,11 @@ def _awaited(verb: Callable[P, T]) -> Any:
     @functools.wraps(verb)
     async def method(self: AsyncMemory, *args: Any, **kwargs: Any) -> T:
         call = functools.partial(verb, self.sync, *args, **kwargs)  # type: ignore[arg-type]
-        return await asyncio.get_running_loop().run_in_executor(self._workers, call)
+        try:
+            running = asyncio.get_running_loop().run_in_executor(self._workers, call)
+        except RuntimeError as error:
+            raise ClosedError("the memory was closed", hint="Open it again.") from error
+        return await running
 
     return method
 

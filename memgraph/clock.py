@@ -16,7 +16,17 @@ from typing import Final
 
 from memgraph.errors import ClockDriftError, InvalidInputError
 
-__all__ = ["EPOCH", "Clock", "millis", "new_id", "new_writer", "parse_version", "recorded_at", "recorded_micros", "version_floor"]
+__all__ = [
+    "EPOCH",
+    "Clock",
+    "millis",
+    "new_id",
+    "new_writer",
+    "parse_version",
+    "recorded_at",
+    "recorded_micros",
+    "version_floor",
+]
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MAX_COUNTER: Final = 0xFFFF

@@ -18,6 +18,7 @@ import hashlib
 import json
 import math
 import os
+import re
 import secrets
 import struct
 import sys
@@ -280,22 +281,39 @@ def _items(path: Path, header: Header, state: tuple[int, ...]) -> Iterator[Item]
                 yield _decode(line, header)
 
 
+_SECRET: Final = {"secret": r"[0-9a-f]{8}", "value": r"(?:[0-9a-f]{2}){16,64}"}
+_TOMBSTONE: Final = {"tombstone": r"[0-9a-f]{64}", "secret": r"[0-9a-f]{8}", "receipt": r"[0-9a-f-]{0,64}"}
+
+
+def _buried(found: dict[str, Any], header: Header) -> dict[str, Any]:
+    """A secret or a tombstone, whose namespace must be one that the header names."""
+    shape = _TOMBSTONE if "tombstone" in found else _SECRET
+    if not all(isinstance(found.get(name), str) and re.fullmatch(form, found[name]) for name, form in shape.items()):
+        raise InvalidInputError("is no tombstone", field="tombstone")
+    if shape is _TOMBSTONE:
+        parse_version(str(found.get("version")))
+        if not _inside(checks.namespace(found.get("namespace")), header):
+            raise InvalidInputError("lies outside what the header names", field="namespace")
+    return dict(found)
+
+
+def _inside(namespace: str, header: Header) -> bool:
+    return namespace == header.namespace or (header.subtree and namespace.startswith(header.namespace + "/"))
+
+
 def _decode(line: bytes, header: Header) -> Item:
     found = _json(line)
     if found is None:
         raise InvalidInputError("is no JSON object", field="op")
     if isinstance(found.get("tombstone"), dict) and len(found) == 1:
-        return dict(found["tombstone"])
+        return _buried(found["tombstone"], header)
     if isinstance(found.get("embedding"), str):
         try:
             found["embedding"] = _unpack(found["embedding"])
         except (ValueError, KeyError, struct.error):
             raise InvalidInputError("is not base64 of floats", field="embedding") from None
     operation = parse(found)
-    inside = operation.namespace == header.namespace or (
-        header.subtree and operation.namespace.startswith(header.namespace + "/")
-    )
-    if not inside:
+    if not _inside(operation.namespace, header):
         raise InvalidInputError("lies outside what the header names", field="namespace")
     return operation if isinstance(operation, Unknown) else _admitted(operation)
 

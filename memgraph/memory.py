@@ -9,6 +9,7 @@ import builtins
 import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
@@ -63,6 +64,8 @@ __all__ = ["Embedder", "Memory"]
 
 DEFAULT_NAMESPACE: Final = "default"
 _PAGE: Final = 1000
+_TTL_MAX: Final = 3.2e9  # seconds: a hundred years
+_FLOAT32_MAX: Final = 3.4028234663852886e38
 _RETIRED: Final = frozenset({Status.FORGOTTEN, Status.RELEASED, Status.PRUNED})
 Progress = Callable[[int], None]
 T = TypeVar("T")
@@ -86,7 +89,7 @@ def _filters(value: Filters | Mapping[str, Any] | None, field: str = "filters") 
     if isinstance(value, Filters):
         return value
     if isinstance(value, Mapping):
-        return Filters(**value)
+        return Filters(**{str(name): wanted for name, wanted in value.items()})
     raise InvalidInputError(f"must be Filters or a mapping, not {type(value).__name__}", field=field)
 
 
@@ -174,7 +177,8 @@ class Memory:
             path = default_store()
         if preload:
             complete(Value)
-        file = None if path == ":memory:" else Path(path).expanduser()
+        file = None if path == ":memory:" else _file(path).expanduser()
+        lock_timeout = checks.fraction(lock_timeout, "lock_timeout", 0.0, 1e6)
         backend = LocalBackend(
             file,
             durability=durability,
@@ -319,7 +323,7 @@ class Memory:
 
         Raises what `remember` raises; then nothing was written.
         """
-        if isinstance(items, str | Mapping):
+        if isinstance(items, str | Mapping) or not isinstance(items, Iterable):
             raise InvalidInputError("must be a list of memories", field="items")
         drafts: builtins.list[Draft] = []
         targets: set[str] = set()
@@ -329,6 +333,8 @@ class Memory:
         if len(todo) > checks.MAX_BATCH:
             raise InvalidInputError(f"holds more than {checks.MAX_BATCH} memories", field="items", hint="Split it.")
         for item in todo:
+            if not isinstance(item, str | Mapping):
+                raise InvalidInputError("must hold texts, or the arguments of remember", field="items")
             given = {"content": item} if isinstance(item, str) else dict(item)
             draft, relations = self._draft(given, now)
             made.add(draft.operation.id)  # type: ignore[attr-defined]
@@ -339,7 +345,7 @@ class Memory:
             self._require(missing, "relates_to")
         if self._embedder is not None:
             drafts = self._embed(drafts, self._embedder)
-        return [entry for entry in self._backend.write(drafts) if entry is not None] if drafts else []
+        return [entry for entry in self._backend.write(drafts) if isinstance(entry, Entry)] if drafts else []
 
     def _draft(self, given: dict[str, Any], now: datetime) -> tuple[Draft, builtins.list[Draft]]:
         take = given.pop
@@ -399,7 +405,7 @@ class Memory:
         )
         operation = trusted(Remember, values)
         relations = [
-            Draft(Relate(op_id=new_id(), namespace=self._namespace, a=id, b=target, type=type))
+            Draft(Relate(op_id=new_id(), namespace=self._namespace, a=id, b=target, type=type), part_of=id)
             for target, type in _targets(take("relates_to", ()), id)
         ]
         expected, absent = take("expected_version", None), take("if_absent", False)
@@ -411,14 +417,13 @@ class Memory:
 
     def _embed(self, drafts: builtins.list[Draft], embedder: Embedder) -> builtins.list[Draft]:
         texts = [draft.operation.content for draft in drafts if isinstance(draft.operation, Remember)]
-        vectors = iter(embedder(texts))
+        vectors = iter(_vectors(embedder, texts))
         return [
-            Draft(
-                draft.operation.model_copy(
-                    update={"embedding": tuple(map(float, next(vectors))), "embedding_model": embedder.model}
+            replace(
+                draft,
+                operation=draft.operation.model_copy(
+                    update={"embedding": next(vectors), "embedding_model": embedder.model}
                 ),
-                draft.expected_version,
-                draft.if_absent,
             )
             if isinstance(draft.operation, Remember)
             else draft
@@ -432,7 +437,7 @@ class Memory:
             raise NotFoundError(f"{field}: {missing} of {len(wanted)} ids are not in namespace {self._namespace!r}")
         return found
 
-    def _write(self, *operations: Operation) -> builtins.list[Entry | None]:
+    def _write(self, *operations: Operation) -> builtins.list[Entry | str]:
         drafts = [Draft(operation) for operation in operations]
         if self._embedder is not None and any(isinstance(operation, Remember) for operation in operations):
             drafts = self._embed(drafts, self._embedder)
@@ -453,7 +458,8 @@ class Memory:
             raise InvalidInputError(
                 "is older than what it would replace", field="new_id", hint="Write the replacement again."
             )
-        self._write(
+        why = _label(reason, "reason")
+        (version,) = self._write(
             Supersede(
                 op_id=_op_id(),
                 namespace=self._namespace,
@@ -461,12 +467,18 @@ class Memory:
                 new_version=new.version,
                 old_id=old.id,
                 old_version=old.version,
-                reason=_label(reason, "reason"),
+                reason=why,
             )
         )
-        lineage = self._backend.lineage(self._namespace, old.id, self._now())
-        edges = lineage.edges if lineage is not None else ()
-        return [edge for edge in edges if (edge.source_id, edge.target_id) == (new.id, old.id)][-1]
+        return Edge(
+            label="SUPERSEDES",
+            namespace=self._namespace,
+            source_id=new.id,
+            target_id=old.id,
+            version=str(version),
+            reason=why,
+            via="explicit",
+        )
 
     def relate(self, a: str, b: str, type: str = "related", weight: float = 1.0, note: str | None = None) -> Edge:
         """Relate memory `a` to memory `b`; a second call for the same pair and type replaces weight and note.
@@ -510,6 +522,8 @@ class Memory:
 
         Returns the memories as they are now. Raises NotFoundError; then nothing was written.
         """
+        if not isinstance(ids, Iterable):
+            raise InvalidInputError("must be an id or a list of ids", field="ids")
         wanted = [checks.name(id, "ids") for id in ([ids] if isinstance(ids, str) else ids)]
         value = max(-1.0, min(1.0, checks.fraction(signal, "signal", -1e308, 1e308)))
         who = _optional(actor, "actor")
@@ -631,7 +645,7 @@ class Memory:
         text = checks.content(query, "query")
         vector = None
         if self._embedder is not None:
-            vector = tuple(map(float, self._embedder([text])[0]))
+            (vector,) = _vectors(self._embedder, [text])
         asked = Query(
             text=text,
             now=self._now(),
@@ -702,8 +716,8 @@ class Memory:
         if found.status is Status.ACTIVE:
             return found
         operations = self._restoring(found, _label(reason, "reason"), None)
-        written = self._write(*operations)
-        return self._entry((written[0] or found).id)
+        written = self._write(*operations)[0]
+        return self._entry(written.id if isinstance(written, Entry) else found.id)
 
     def _restoring(self, found: Entry, reason: str | None, changeset: str | None) -> builtins.list[Operation]:
         space = self._namespace
@@ -750,6 +764,8 @@ class Memory:
     ) -> ChangeSet:
         """Take out of use every active memory that holds all words of the query and passes the filters; no cap.
 
+        The id of the change-set is empty where nothing changed.
+
         Pinned memories stay. `undo` takes it back as one. dry_run: only say what would change.
         Raises InvalidInputError if neither a query nor a filter is given.
         """
@@ -764,11 +780,15 @@ class Memory:
         if query is None:
             yield from self._all(filters)
             return
-        from memgraph.rules.text import query_terms, terms
+        from memgraph.rules.text import MAX_QUERY_TERMS, query_terms, terms
 
         wanted = set(query_terms(checks.content(query, "query")))
         if not wanted:
             raise InvalidInputError("holds no word", field="query")
+        if len(wanted) >= MAX_QUERY_TERMS:
+            raise InvalidInputError(
+                f"holds {MAX_QUERY_TERMS} different words or more", field="query", hint="Use fewer."
+            )
         for entry in self._all(filters):
             held = terms(
                 entry.content,
@@ -802,7 +822,7 @@ class Memory:
                 return found
         changes = [Change(id=entry.id, key=entry.key, before=entry.status, after=Status(cause)) for entry in entries]
         return ChangeSet(
-            id=changeset,
+            id=changeset if dry_run else "",
             namespace=self._namespace,
             cause=cause,
             at=self._now(),
@@ -910,7 +930,9 @@ class Memory:
         from memgraph import interchange
 
         header = interchange.Header(self._namespace, bool(subtree))
-        return interchange.write(path, header, _counted(self._backend.operations(self._scope(subtree)), progress))
+        return interchange.write(
+            _file(path), header, _counted(self._backend.operations(self._scope(subtree)), progress)
+        )
 
     def import_from(self, path: str | Path, *, move: bool = False, progress: Progress | None = None) -> int:
         """Apply an export; returns how many of its operations were news here. A second import changes nothing.
@@ -925,14 +947,19 @@ class Memory:
         """
         from memgraph import interchange
 
-        header, items = interchange.read(path)
+        header, items = interchange.read(_file(path))
         source = header.namespace if move else None
         for part in _pages(_operations(items)):
             self._admit([self._moved(operation, source) for operation in part])
-        _, items = interchange.read(path)
+        _, items = interchange.read(_file(path))
         if not move:
-            self._backend.bury(item for item in items if isinstance(item, dict))
-            _, items = interchange.read(path)
+            buried = [item for item in items if isinstance(item, dict)]
+            if not self._root and not all(
+                self._scope(True).holds(item.get("namespace", self._namespace)) for item in buried
+            ):
+                raise InvalidInputError(f"holds tombstones outside of namespace {self._namespace!r}", field="path")
+            self._backend.bury(buried)
+            _, items = interchange.read(_file(path))
         changed = applied = 0
         for part in _pages(_operations(items)):
             changed += self._backend.apply([self._moved(operation, source) for operation in part])
@@ -1006,6 +1033,12 @@ def _op_id() -> str:
     return new_id()
 
 
+def _file(value: object) -> Path:
+    if not isinstance(value, str | Path) or "\0" in str(value):
+        raise InvalidInputError("must be the path of a file", field="path")
+    return Path(value)
+
+
 def _operations(items: Iterable[Operation | Unknown | dict[str, Any]]) -> Iterator[Operation | Unknown]:
     return (item for item in items if not isinstance(item, dict))
 
@@ -1026,7 +1059,20 @@ def _counted(items: Iterable[T], progress: Progress | None) -> Iterator[T]:
 def _duration(value: object) -> timedelta:
     if isinstance(value, timedelta):
         value = value.total_seconds()
-    return timedelta(seconds=checks.fraction(value, "ttl", 1e-6, 3e11))
+    return timedelta(seconds=checks.fraction(value, "ttl", 1e-6, _TTL_MAX))
+
+
+def _vectors(embedder: Embedder, texts: Sequence[str]) -> builtins.list[tuple[float, ...]]:
+    """What an embedder makes of texts: one vector a text, all of one length, finite in 32 bits."""
+    try:
+        vectors = [tuple(float(number) for number in vector) for vector in embedder(texts)]
+    except (TypeError, ValueError):
+        raise InvalidInputError("must return a list of vectors of numbers", field="embedder") from None
+    if len(vectors) != len(texts) or len({len(vector) for vector in vectors}) > 1 or not all(vectors):
+        raise InvalidInputError("must return one vector a text, all of one length", field="embedder")
+    if not all(abs(number) <= _FLOAT32_MAX for vector in vectors for number in vector):
+        raise InvalidInputError("returned a number that is not finite in 32 bits", field="embedder")
+    return vectors
 
 
 def _targets(value: Iterable[str | tuple[str, str]], id: str) -> Iterator[tuple[str, str]]:

@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Generic, Literal, TypeVar, overload
 
-from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, ValidationError, field_serializer, field_validator
 
 from memgraph import checks
 from memgraph.errors import InvalidInputError
@@ -440,6 +440,14 @@ class PurgePlan(Value):
     by_kind: dict[str, int]
     by_status: dict[str, int]
     digest: str
+
+    @field_serializer("selector")
+    def _without_text(self, selector: Selector) -> dict[str, Any]:
+        """A plan that leaves the process names what a text selected, not the text."""
+        found = selector.model_dump(mode="json", exclude_defaults=True)
+        if found.pop("text", None) is not None:
+            found["ids"] = [id for ids in self.ids.values() for id in ids]
+        return found
 
     @property
     def total(self) -> int:

@@ -75,7 +75,7 @@ class Remember(Operation):
     title: str = ""
     tags: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
-    metadata: dict[str, Any] = {}
+    metadata: dict[str, Any] = Field(default_factory=dict)
     source: str = "agent"
     actor: str | None = None
     session: str | None = None

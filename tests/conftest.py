@@ -38,6 +38,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="local|neo4j|pkg.module:factory",
         help="the backend that the contract tests run on",
     )
+    parser.addoption(
+        "--memgraph-neo4j",
+        default="5.26",
+        choices=["5.26", "2026.01"],
+        help="the version of the Neo4j server that tests get",
+    )
     parser.addoption("--memgraph-examples", type=int, metavar="N", help="how many examples each property test tries")
 
 
@@ -75,15 +81,16 @@ def _server(version: str) -> Iterator[Server]:
 
 
 @pytest.fixture(scope="session")
-def neo4j_server() -> Iterator[Server]:
-    """A real Neo4j 5.26, one for all tests: they are kept apart by namespace."""
-    yield from _server("5.26")
+def neo4j_version(request: pytest.FixtureRequest) -> str:
+    """What `--memgraph-neo4j` says."""
+    version: str = request.config.getoption("--memgraph-neo4j")
+    return version
 
 
 @pytest.fixture(scope="session")
-def neo4j_2026() -> Iterator[Server]:
-    """A real Neo4j 2026.01."""
-    yield from _server("2026.01")
+def neo4j_server(neo4j_version: str) -> Iterator[Server]:
+    """A real Neo4j server, one for all tests: they are kept apart by namespace."""
+    yield from _server(neo4j_version)
 
 
 class FrozenClock:

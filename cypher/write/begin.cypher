@@ -6,7 +6,7 @@
 UNWIND $rows AS row
 CALL (row) {
   OPTIONAL MATCH (m:Memory {namespace: $namespace, id: row.id})
-  WITH row, m.version IS NOT NULL AS there, EXISTS { MATCH (t:Tombstone) WHERE t.hash IN row.buried } AS dead
+  WITH row, m.version IS NOT NULL AS there, EXISTS { MATCH (t:Tombstone) WHERE t.namespace = $namespace AND t.hash IN row.buried } AS dead
   FOREACH (key IN CASE WHEN there OR dead OR row.key IS NULL THEN [] ELSE [row.key] END |
     MERGE (k:MemoryKey {namespace: $namespace, key: key})
       ON CREATE SET k.name = key

@@ -19,7 +19,7 @@ CALL (f) {
 }
 CALL (f) {
   UNWIND $hashes AS hash
-  MATCH (t:Tombstone {hash: hash})
+  MATCH (t:Tombstone {namespace: $namespace, hash: hash})
   SET t.seq = f.n
 }
 WITH f

@@ -12,7 +12,7 @@ CALL (row) {
   FOREACH (x IN CASE WHEN k IS NULL THEN [] ELSE [k] END | SET x:MemoryKey)
   SET m:Memory
   WITH row, m
-  OPTIONAL MATCH (t:Tombstone) WHERE t.hash IN row.hashes
+  OPTIONAL MATCH (t:Tombstone) WHERE t.namespace = $namespace AND t.hash IN row.hashes
   WITH row, m, count(t) AS dead
   FOREACH (x IN CASE WHEN dead = 0 THEN [] ELSE [m] END | DETACH DELETE x)
   WITH row, m WHERE dead = 0 AND NOT row.event IN coalesce(m.life, [])

@@ -5,11 +5,11 @@
 // Returns new (tombstones made), memories, relations, feedback, life, embedding: how many were removed.
 UNWIND $rows AS row
 CALL (row) {
-  OPTIONAL MATCH (old:Tombstone) WHERE old.hash IN row.hashes
+  OPTIONAL MATCH (old:Tombstone) WHERE old.namespace = $namespace AND old.hash IN row.hashes
   WITH row, count(old) AS known
   FOREACH (_ IN CASE WHEN known = 0 THEN [1] ELSE [] END |
-    MERGE (t:Tombstone {hash: row.hash})
-      ON CREATE SET t.namespace = $namespace, t.version = $version, t.secret = $secret, t.receipt = $receipt)
+    MERGE (t:Tombstone {namespace: $namespace, hash: row.hash})
+      ON CREATE SET t.version = $version, t.secret = $secret, t.receipt = $receipt)
   WITH row, known
   MATCH (m:Memory {namespace: $namespace, id: row.id})
   SET m:Memory

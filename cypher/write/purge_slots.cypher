@@ -7,13 +7,13 @@ CALL (row) {
   MERGE (k:MemoryKey {namespace: $namespace, key: row.key})
     ON CREATE SET k.name = row.key
   SET k:MemoryKey
-  MERGE (t:Tombstone {hash: row.hash})
+  MERGE (t:Tombstone {namespace: $namespace, hash: row.hash})
   SET t:Tombstone
   WITH row, k, t, CASE WHEN t.version >= row.version THEN 0 ELSE 1 END AS new
   FOREACH (_ IN CASE new WHEN 1 THEN [1] ELSE [] END |
-    SET t.namespace = $namespace, t.version = row.version, t.secret = $secret, t.receipt = $receipt)
+    SET t.version = row.version, t.secret = $secret, t.receipt = $receipt)
   WITH row, k, new
-  MATCH (t:Tombstone) WHERE t.hash IN row.hashes
+  MATCH (t:Tombstone) WHERE t.namespace = $namespace AND t.hash IN row.hashes
   WITH row, k, new, max(t.version) AS slot
   SET k.slot = slot
   WITH row, k, new

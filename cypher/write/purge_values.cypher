@@ -3,10 +3,10 @@
 // $namespace, $secret (name), $receipt. rows: [{hash, version}]. Returns new: how many tombstones say more than before.
 UNWIND $rows AS row
 CALL (row) {
-  MERGE (t:Tombstone {hash: row.hash})
+  MERGE (t:Tombstone {namespace: $namespace, hash: row.hash})
   SET t:Tombstone
   WITH row, t WHERE coalesce(t.version, '') < row.version
-  SET t.namespace = $namespace, t.version = row.version, t.secret = $secret, t.receipt = $receipt
+  SET t.version = row.version, t.secret = $secret, t.receipt = $receipt
   RETURN count(*) AS new
 }
 RETURN sum(new) AS new

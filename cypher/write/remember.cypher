@@ -20,7 +20,7 @@ CALL (row) {
   SET m:Memory
   WITH row, m
   WHERE m.version IS NULL AND NOT EXISTS {
-    MATCH (t:Tombstone) WHERE t.hash IN row.hashes AND (t.version >= row.stands_for OR t.hash IN row.buried) }
+    MATCH (t:Tombstone) WHERE t.namespace = $namespace AND t.hash IN row.hashes AND (t.version >= row.stands_for OR t.hash IN row.buried) }
   WITH row, m, split([e IN coalesce(m.life, []) WHERE (row.key IS NULL OR NOT e ENDS WITH '|restored')
     AND coalesce(split(e, '|')[2], row.version) = row.version][-1], '|')[1] AS cause
   SET m += row.props, m.version = row.version, m.key = row.key, m.past = row.past, m.origin = row.origin, m.origin_version = row.origin_version,
@@ -42,7 +42,7 @@ CALL (row) {
       ON CREATE SET k.name = row.key
     SET k:MemoryKey
     WITH row, m, cause, k
-    OPTIONAL MATCH (t:Tombstone) WHERE t.hash IN row.slots
+    OPTIONAL MATCH (t:Tombstone) WHERE t.namespace = $namespace AND t.hash IN row.slots
     WITH row, m, cause, k, max(t.version) AS slot
     SET k.slot = slot
     FOREACH (_ IN CASE WHEN row.past THEN [1] ELSE [] END | CREATE (k)-[:PAST]->(m))

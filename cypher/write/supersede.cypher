@@ -11,9 +11,9 @@ CALL (row) {
   FOREACH (x IN CASE WHEN k IS NULL THEN [] ELSE [k] END | SET x:MemoryKey)
   FOREACH (x IN CASE WHEN row.new < row.old THEN [n, m] ELSE [m, n] END | SET x:Memory)
   WITH row, m, n
-  OPTIONAL MATCH (t:Tombstone) WHERE t.hash IN row.new_hashes
+  OPTIONAL MATCH (t:Tombstone) WHERE t.namespace = $namespace AND t.hash IN row.new_hashes
   WITH row, m, n, count(t) > 0 AS new_gone
-  OPTIONAL MATCH (t:Tombstone) WHERE t.hash IN row.old_hashes
+  OPTIONAL MATCH (t:Tombstone) WHERE t.namespace = $namespace AND t.hash IN row.old_hashes
   WITH row, m, n, new_gone, count(t) > 0 AS old_gone
   FOREACH (x IN CASE WHEN new_gone THEN [n] ELSE [] END | DETACH DELETE x)
   FOREACH (x IN CASE WHEN old_gone THEN [m] ELSE [] END | DETACH DELETE x)

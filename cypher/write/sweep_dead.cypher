@@ -1,4 +1,4 @@
-// Which of these the tombstones refuse. rows: [{id, hashes, buried, stands_for}], as in write/remember. Returns id.
+// Which of these the tombstones refuse. $namespace. rows: [{id, hashes, buried, stands_for}], as in write/remember. Returns id.
 UNWIND $rows AS row
-WITH row WHERE EXISTS { MATCH (t:Tombstone) WHERE t.hash IN row.hashes AND (t.version >= row.stands_for OR t.hash IN row.buried) }
+WITH row WHERE EXISTS { MATCH (t:Tombstone) WHERE t.namespace = $namespace AND t.hash IN row.hashes AND (t.version >= row.stands_for OR t.hash IN row.buried) }
 RETURN row.id AS id

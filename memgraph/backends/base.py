@@ -55,11 +55,13 @@ class Draft:
     """An operation without a version, and the condition it is written under.
 
     expected_version: the version that the key's current memory must have. if_absent: the key must have no current memory.
+    part_of: the id of a memory written before it in the same call; if that was there already, this is not written again.
     """
 
     operation: Operation
     expected_version: str | None = None
     if_absent: bool = False
+    part_of: str | None = None
 
 
 @dataclass(frozen=True)
@@ -88,10 +90,10 @@ class Backend(Protocol):
     name: str
     """What kind it is: "local", "neo4j", "composite" or a third party's name."""
 
-    def write(self, drafts: Sequence[Draft]) -> builtins.list[Entry | None]:
+    def write(self, drafts: Sequence[Draft]) -> builtins.list[Entry | str]:
         """Stamp and apply drafts in order, all or none, and return when they are durable.
 
-        For each Remember the entry as written comes back, for every other operation None. An id that is already there with
+        For each Remember the entry as written comes back, for every other operation its version. An id that is already there with
         the same content and key is the same write: the stored entry comes back and nothing changes. With other content or
         key it is ConflictError; a purged id is PurgedError; a condition that does not hold is ConflictError.
         Versions are given inside the write transaction and are greater than every version that the store holds.

@@ -17,7 +17,6 @@ ordinary BM25. No term holds a blank.
 from __future__ import annotations
 
 import functools
-import functools
 import re
 import threading
 import unicodedata

@@ -18,7 +18,7 @@ from typing import Any, Final, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 import neo4j
-from neo4j.exceptions import DriverError, IncompleteCommit, Neo4jError
+from neo4j.exceptions import DriverError, Forbidden, IncompleteCommit, Neo4jError
 from neo4j.time import DateTime
 
 from memgraph.errors import (
@@ -119,7 +119,7 @@ class Bolt:
         """Run one reading statement in a transaction of its own."""
         text, values = statement(name), _for_driver(parameters)
 
-        def once(session: neo4j.Session) -> Rows:
+        def once(session: neo4j.Session, _: _Attempt) -> Rows:
             return _rows(session.run(neo4j.Query(text, timeout=self._limit), values))
 
         return self._retrying(once, neo4j.READ_ACCESS)
@@ -127,8 +127,8 @@ class Bolt:
     def execute(self, text: str) -> None:
         """Run one statement of the schema, whose text is given, by itself."""
 
-        def once(session: neo4j.Session) -> None:
-            session.run(neo4j.Query(text, timeout=self._limit)).consume()
+        def once(session: neo4j.Session, _: _Attempt) -> None:
+            session.run(text).consume()
 
         self._retrying(once, neo4j.WRITE_ACCESS)
 
@@ -138,8 +138,9 @@ class Bolt:
         Raises what `work` raises (then nothing is written), UnavailableError, and OutcomeUnknownError.
         """
 
-        def once(session: neo4j.Session) -> T:
+        def once(session: neo4j.Session, attempt: _Attempt) -> T:
             transaction = session.begin_transaction(timeout=self._limit)
+            attempt.connected = True
             try:
                 result = work(_Transaction(transaction))
                 transaction.commit()
@@ -149,12 +150,13 @@ class Bolt:
 
         return self._retrying(once, neo4j.WRITE_ACCESS)
 
-    def _retrying(self, once: Callable[[neo4j.Session], T], access: str) -> T:
-        began, attempt, lost, memory = time.monotonic(), 0, 0, 0
+    def _retrying(self, once: Callable[[neo4j.Session, _Attempt], T], access: str) -> T:
+        began, attempts, lost, memory = time.monotonic(), 0, 0, 0
         while True:
+            attempt = _Attempt()
             try:
                 with self._session(access) as session:
-                    return once(session)
+                    return once(session, attempt)
             except Again:
                 pass
             except MemgraphError:
@@ -163,7 +165,7 @@ class Bolt:
                 memory += is_out_of_memory(error)
                 if isinstance(error, LOST):
                     lost += 1
-                    again = lost <= _LOST_RETRIES and time.monotonic() - began < self.timeout / 4
+                    again = lost <= _LOST_RETRIES and attempt.may_be_repeated(self.timeout)
                     if isinstance(error, IncompleteCommit):
                         raise OutcomeUnknownError(
                             f"the connection to {self.where} broke during a commit",
@@ -173,16 +175,16 @@ class Bolt:
                     again = is_again(error) and memory <= _MEMORY_RETRIES
                 if not again:
                     raise self._translated(error) from None
-            attempt += 1
+            attempts += 1
             if time.monotonic() - began > self._retry_time:
                 raise UnavailableError(
                     f"{self.where} asked to repeat this for {self._retry_time:.0f} s", hint="Try again later."
                 )
-            time.sleep(_BACK_OFF * random.random() * (1 + min(attempt, 10)))  # noqa: S311 - jitter
+            time.sleep(_BACK_OFF * random.random() * (1 + min(attempts, 10)))  # noqa: S311 - jitter
 
     def _translated(self, error: BaseException) -> MemgraphError:
         found = translated(error, self.where, self.database)
-        if isinstance(found, AuthError):
+        if isinstance(found, AuthError) and not isinstance(error, Forbidden):
             self._refused = found
         return found
 
@@ -193,14 +195,14 @@ class Bolt:
             session = driver.session(
                 database=self.database, bookmark_manager=self._bookmarks, default_access_mode=access, fetch_size=2000
             )
-            try:
-                with self._watch.over(session, self.where):
-                    yield session
-            finally:
+            with self._watch.over(session, self.where):
                 try:
-                    session.close()
-                except (Neo4jError, DriverError, OSError):
-                    pass  # what was read or committed stays so; a broken connection leaves the pool by itself
+                    yield session
+                finally:
+                    try:
+                        session.close()
+                    except (Neo4jError, DriverError, OSError):
+                        pass  # what was read or committed stays so; a broken connection leaves the pool by itself
 
     # ---- connecting
 
@@ -272,6 +274,18 @@ class Bolt:
         self._watch.stop()
         if self._driver is not None and self._pid == os.getpid():
             self._driver.close()
+
+
+class _Attempt:
+    """One try of a unit of work."""
+
+    def __init__(self) -> None:
+        self.began = time.monotonic()
+        self.connected = False
+
+    def may_be_repeated(self, timeout: float) -> bool:
+        """Whether a lost connection is likely to be that connection's own trouble: it stood, or it broke at once."""
+        return self.connected or time.monotonic() - self.began < timeout / 4
 
 
 class _Transaction:

@@ -2,6 +2,7 @@
 
     python -m tests.bench.retrieval FOLDER locomo
     python -m tests.bench.retrieval FOLDER factcon [--no-keys]
+    python -m tests.bench.retrieval FOLDER locomo --primary bolt://127.0.0.1:7687     (no auth; a namespace of its own a store)
 
 FOLDER holds `evaluate.py` (a harness with `evaluate`, `table` and `show`) and one folder a data set, each with `corpus.jsonl`
 and `queries.jsonl`. `Adapter` may also be handed to the harness by name: `tests.bench.retrieval:Adapter`.
@@ -17,13 +18,21 @@ from pathlib import Path
 from typing import Any
 
 from memgraph import Memory
+from memgraph.clock import new_id
 
 
 class Adapter:
-    """A fresh store in memory, as the harness wants it."""
+    """A fresh store as the harness wants it: in memory, or a fresh namespace of the primary."""
+
+    primary: str | None = None
 
     def __init__(self) -> None:
-        self.memory = Memory.open(":memory:", preload=False)
+        if self.primary is None:
+            self.memory = Memory.open(":memory:", preload=False)
+        else:
+            from memgraph.backends.neo4j.backend import Neo4jBackend
+
+            self.memory = Memory(Neo4jBackend(self.primary, timeout=10.0), namespace=("bench", new_id()))
 
     def add(self, items: list[dict[str, Any]]) -> None:
         """Remember turns or facts in the order given."""
@@ -56,7 +65,9 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("data")
     parser.add_argument("--no-keys", action="store_true", help="hide the keys from the store")
+    parser.add_argument("--primary", metavar="URI", help="search on this Neo4j server instead of locally")
     asked = parser.parse_args()
+    Adapter.primary = asked.primary
     spec = importlib.util.spec_from_file_location("evaluate", asked.folder / "evaluate.py")
     assert spec is not None
     assert spec.loader is not None

@@ -7,7 +7,7 @@ import pytest
 from memgraph import Memory
 from memgraph.backends.base import Backend, Draft, Scope
 from memgraph.errors import InvalidInputError
-from memgraph.models import Filters
+from memgraph.models import Entry, Filters
 from memgraph.operations import (
     Origin,
     Purge,
@@ -134,7 +134,7 @@ def test_apply_is_all_or_none(backend: Backend, ns: str, clock: FrozenClock) -> 
 
 
 def test_write_answers_in_order(backend: Backend, ns: str, clock: FrozenClock) -> None:
-    """`write` gives the entry of each Remember and None for every other operation, with growing versions."""
+    """`write` gives the entry of each Remember and the version of every other operation, with growing versions."""
     drafts = [
         Draft(Remember(op_id="1", namespace=ns, id="a", content="a")),
         Draft(Remember(op_id="2", namespace=ns, id="b", content="b")),
@@ -142,8 +142,12 @@ def test_write_answers_in_order(backend: Backend, ns: str, clock: FrozenClock) -
         Draft(Retire(op_id="4", namespace=ns, id="a", cause="forgotten")),
     ]
     answer = backend.write(drafts)
-    assert [entry and entry.id for entry in answer] == ["a", "b", None, None]
-    assert answer[0].version < answer[1].version < backend.relations(ns, ["a"])[0].version
+    a, b, related, retired = answer
+    assert isinstance(a, Entry)
+    assert isinstance(b, Entry)
+    assert (a.id, b.id) == ("a", "b")
+    assert [a.version, b.version, related, retired] == sorted([a.version, b.version, str(related), str(retired)])
+    assert related == backend.relations(ns, ["a"])[0].version
     assert backend.get(ns, ["a"], clock.now)["a"].status == "forgotten"
 
 

@@ -91,12 +91,13 @@ def test_diff_names_what_became_known(memory: Memory, clock: FrozenClock) -> Non
     memory.remember("old", id="old", key="k")
     back = memory.remember("back", id="back")
     memory.forget(back.id)
-    before = clock.now
+    before = clock.advance()
     clock.advance()
     memory.remember("new", id="new", key="k")
     memory.restore(back.id)
-    found = memory.diff(before, clock.now)
+    after = clock.advance()
+    found = memory.diff(before, after)
     names = [tuple(e.id for e in part) for part in (found.added, found.removed, found.restored)]
     assert names == [("new",), ("old",), ("back",)]
     memory.purge(Selector(ids=["new"]))
-    assert memory.diff(before, clock.now).added == ()
+    assert memory.diff(before, after).added == ()

@@ -41,6 +41,15 @@ def test_known_at_is_what_was_recorded_by_then(memory: Memory, clock: FrozenCloc
     assert said(memory, known_at=third) is said(memory) is None
 
 
+def test_known_at_tells_writes_of_one_tick_apart(memory: Memory) -> None:
+    """Two writes within one tick of the clock have instants of their own: each is known from its own on."""
+    first = memory.remember("A", key="k")
+    second = memory.remember("B", key="k")
+    assert first.recorded_at < second.recorded_at
+    assert said(memory, known_at=first.recorded_at) == "A"
+    assert said(memory, known_at=second.recorded_at) == "B"
+
+
 def test_known_at_counts_late_arrivals_from_their_own_stamp(memory: Memory, clock: FrozenClock) -> None:
     """A replayed write counts from when it was recorded, not from when it arrived."""
     clock.advance(10)

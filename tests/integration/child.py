@@ -43,12 +43,13 @@ def say(*words: object) -> None:
 
 
 def write(path: str, name: str, seed: str) -> None:
-    """Write for ever, saying each verb before and after it."""
+    """Write until it is killed or its parent is gone, saying each verb before and after it."""
+    parent = os.getppid()
     dice = random.Random(int(seed))
     memory = Memory.open(path, lock_timeout=60)
     own: list[str] = []
     n = 0
-    while True:
+    while os.getppid() == parent:
         n += 1
         id = f"{name}-{n}"
         verb = dice.choice(("remember",) * 5 + ("batch", "forget", "restore", "relate", "purge"))

@@ -28,14 +28,16 @@ def rounds(folder: Path, count: int, writers: int) -> None:
         for n, log in enumerate(logs):
             with log.open("wb") as out:
                 children.append(start("write", path, f"r{turn}w{n}", turn * writers + n, stdout=out))
-        while not all(b"done" in log.read_bytes() for log in logs):
-            assert all(child.poll() is None for child in children), "a writer ended by itself"
-            time.sleep(0.01)
-        time.sleep(dice.random() / 4)
-        for child in children:
-            child.send_signal(signal.SIGKILL)
-        for child in children:
-            child.wait()
+        try:
+            while not all(b"done" in log.read_bytes() for log in logs):
+                assert all(child.poll() is None for child in children), "a writer ended by itself"
+                time.sleep(0.01)
+            time.sleep(dice.random() / 4)
+        finally:
+            for child in children:
+                child.send_signal(signal.SIGKILL)
+            for child in children:
+                child.wait()
         said += [line.split() for log in logs for line in log.read_text().splitlines()]
         look(path, said)
         assert sum(words[0] == "done" for words in said) > turn * writers

@@ -77,6 +77,11 @@ def test_every_file_is_used(name: str) -> None:
     ), f"nothing runs {name}"
 
 
+def test_the_schema_files_are_numbered() -> None:
+    numbers = [int(name.removeprefix("schema/")[:3]) for name in queries.names("schema")]
+    assert numbers == list(range(1, len(numbers) + 1))
+
+
 def operators(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
     todo = [plan]
     while todo:
@@ -85,11 +90,10 @@ def operators(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield found
 
 
-@pytest.fixture(scope="module", params=["5.26", pytest.param("2026.01", marks=pytest.mark.matrix)])
-def driver(request: pytest.FixtureRequest) -> Iterator[neo4j.Driver]:
-    server: Server = request.getfixturevalue("neo4j_server" if request.param == "5.26" else "neo4j_2026")
-    Neo4jBackend(server.uri, auth=server.auth, timeout=20).close()  # sets the schema up
-    with neo4j.GraphDatabase.driver(server.uri, auth=server.auth) as found:
+@pytest.fixture(scope="module")
+def driver(neo4j_server: Server) -> Iterator[neo4j.Driver]:
+    Neo4jBackend(neo4j_server.uri, auth=neo4j_server.auth, timeout=20).close()  # sets the schema up
+    with neo4j.GraphDatabase.driver(neo4j_server.uri, auth=neo4j_server.auth) as found:
         yield found
 
 

@@ -46,8 +46,8 @@ def refuse(name: str) -> Any:
 
 
 EVERYTHING: list[Item] = [
-    {"secret": "ab12", "value": "00ff"},
-    {"tombstone": "beef", "version": at(0), "secret": "ab12", "receipt": "r"},
+    {"secret": "ab12cd34", "value": "00ff" * 16},
+    {"tombstone": "be" * 32, "namespace": "acme", "version": at(0), "secret": "ab12cd34", "receipt": "0"},
     Remember(
         **common(1, changeset="cs"),
         id="a/b",

@@ -83,11 +83,19 @@ class LocalBackend:
         self._making = threading.Lock()
         self._scrub_pending = False
         self._unchecked = SEAL_CHECK_EVERY
-        self.database.on_fork(self._after_fork)
+        self._preloading: threading.Thread | None = None
+        self.database.on_fork(self._before_fork, self._after_fork)
         if not self.database.read_only:
             self._recover()
         if preload:
-            threading.Thread(target=self._preload, name="memgraph-graph", daemon=True).start()
+            self._preloading = threading.Thread(target=self._preload, name="memgraph-graph", daemon=True)
+            self._preloading.start()
+
+    def _before_fork(self) -> None:
+        """A module that is half imported in another thread can never be imported in a child: let the thread finish."""
+        if self._preloading is not None:
+            self._preloading.join(timeout=10)
+            self._preloading = None
 
     def _after_fork(self) -> None:
         self._clock.writer = new_writer()
@@ -124,7 +132,7 @@ class LocalBackend:
     def reopen(self) -> None:
         """Open the file anew, after it was replaced."""
         self.database = self._open()
-        self.database.on_fork(self._after_fork)
+        self.database.on_fork(self._before_fork, self._after_fork)
         self._graph = self._index = None
 
     def graph_differences(self) -> int:
@@ -157,30 +165,36 @@ class LocalBackend:
 
     # ---- writing
 
-    def write(self, drafts: Sequence[Draft]) -> builtins.list[Entry | None]:
+    def write(self, drafts: Sequence[Draft]) -> builtins.list[Entry | str]:
         """Stamp and apply drafts in order, all or none."""
         results = self.database.write(lambda connection: self._write(connection, drafts))
         self._unchecked += len(drafts)
         self._tidy()
         return results
 
-    def _write(self, connection: sqlite3.Connection, drafts: Sequence[Draft]) -> builtins.list[Entry | None]:
+    def _write(self, connection: sqlite3.Connection, drafts: Sequence[Draft]) -> builtins.list[Entry | str]:
         applier = apply.Applier(connection)
         clock = self._clock
         clock.observe(apply.newest_version(connection) or "0" * 12 + "-0000")
-        results: builtins.list[Entry | None] = []
+        results: builtins.list[Entry | str] = []
+        repeated: set[str] = set()
         for draft in drafts:
             operation = draft.operation
+            if draft.part_of in repeated:
+                results.append("")
+                continue
             if isinstance(operation, Remember):
                 known = self._known(applier, operation)
                 if known is not None:
                     results.append(known)
+                    repeated.add(operation.id)
                     continue
                 if draft.if_absent or draft.expected_version is not None:
                     self._require(connection, operation, draft)
             stamped = operation.stamped(clock.tick())
             applier.apply(stamped)
-            results.append(entry_of(stamped) if isinstance(stamped, Remember) else None)
+            results.append(entry_of(stamped, self._now()) if isinstance(stamped, Remember) else stamped.version)
+            _log.info("%s %s", operation.op, stamped.version)  # an id that a caller chose is data, and may be purged
         applier.finish()
         return results
 
@@ -410,9 +424,16 @@ class LocalBackend:
             removed=removed,
             scrubbed=not self._scrub_pending,
             tombstones=buried,
-            not_reached=("backups and exports made before",),
+            not_reached=("backups and exports made before", *self._damaged_copies()),
             unknown_ids=len(set(plan.selector.ids) - {id for ids in plan.ids.values() for id in ids}),
         )
+
+    def _damaged_copies(self) -> builtins.list[str]:
+        """Files that a repair has kept beside the store."""
+        path = self.database.path
+        if path is None:
+            return []
+        return sorted(f"the damaged copy {each.name}" for each in path.parent.glob(f"{path.name}.damaged-*"))
 
     def _scrub(self) -> None:
         """Empty the write-ahead log after a purge; until then the file remembers that it must be done."""

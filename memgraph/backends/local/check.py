@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from memgraph.backends.local import apply, index
 from memgraph.backends.local.graph import LiveGraph
-from memgraph.errors import StoreCorruptError
+from memgraph.errors import StoreCorruptError, StoreLockedError
 from memgraph.models import CheckReport, Problem
 from memgraph.storage.sqlite import repair as files
 
@@ -85,8 +85,7 @@ def check(store: LocalBackend, repair: bool, reindex: bool) -> CheckReport:
                 count=different,
             )
         )
-    ok = all(problem.code == "salvaged" for problem in problems)
-    return CheckReport(ok=ok, store=database.where, checked=checked, problems=tuple(problems))
+    return CheckReport(ok=not problems, store=database.where, checked=checked, problems=tuple(problems))
 
 
 def _laws(connection: sqlite3.Connection) -> list[Problem]:
@@ -142,7 +141,11 @@ def _settle(connection: sqlite3.Connection) -> None:
 def _salvage(store: LocalBackend, path: Path) -> list[Problem]:
     store.database.close()
     try:
+        files.require_alone(path)
         saved = files.salvage(path, _TABLES)
+    except StoreLockedError:
+        store.reopen()
+        raise
     except (sqlite3.Error, OSError) as error:
         raise StoreCorruptError(
             f"{path} could not be repaired ({error}); it was left as it is", hint="Restore a backup."
@@ -152,8 +155,8 @@ def _salvage(store: LocalBackend, path: Path) -> list[Problem]:
     return [
         Problem(
             code="salvaged",
-            message=f"table {table}: {rows} rows were saved, others could not be read",
-            remedy="The damaged file is kept beside the store; compare with a backup.",
+            message=f"table {table}: {rows} rows were saved, others could not be read; keys may show an older value now",
+            remedy="The damaged file is kept beside the store: compare it with a backup, then delete it.",
             count=lost,
         )
         for table, (rows, lost) in saved.items()

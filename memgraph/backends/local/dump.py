@@ -18,9 +18,9 @@ __all__ = ["operations"]
 
 
 def operations(connection: sqlite3.Connection, scope: Scope) -> Iterator[ops.Operation | ops.Unknown | dict[str, Any]]:
-    """Secrets and tombstones first, then all operations of the scope by version; what waits in places is among them."""
-    yield from tombs.export(connection)
+    """The scope's secrets and tombstones first, then all its operations by version; what waits in places is among them."""
     spaces = dict(namespaces(connection, scope))
+    yield from tombs.export(connection, sorted({scope.namespace, *spaces.values()}))
     inside = json.dumps(list(spaces))
     streams = (
         _remembers(connection, spaces, inside),

@@ -41,7 +41,7 @@ def select(
             if wanted(found):
                 seen.add(row[0])
                 yield found
-                if selector.lineage and graph is not None:
+                if selector.lineage and graph is not None and row[0] not in widened:
                     widened.update(graph.around(row[0], len(graph.graph), frozenset({"SUPERSEDES", "RESTORES"}), False))
         yield from reads.by_seqs(connection, sorted(widened - seen), now).values()
         seen |= widened

@@ -1,7 +1,8 @@
 """What is left of a purge: keyed hashes that say which writes stay dead, and say nothing else.
 
 hash = HMAC-SHA256(secret, field NUL namespace NUL value). Fields are those that a purge can name, `id`, and `slot`: the key
-whose newest version was purged, so that nothing older takes its place. Every known secret is tried, as secrets travel with
+whose newest version was purged, so that nothing older takes its place. `space` is the same of the namespace alone: a tombstone
+counts in its own namespace only, whatever a file that it came from says. Every known secret is tried, as secrets travel with
 the tombstones they made.
 """
 
@@ -12,11 +13,17 @@ import hmac
 import secrets
 import sqlite3
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 from memgraph.operations import PURGE_FIELDS, Remember
 
 __all__ = ["Tombs", "export", "take_in"]
+
+
+_INSERT: Final = (
+    "insert into tombstone(hash, space, version, secret, receipt) values(?, ?, ?, ?, ?) on conflict(hash) do update"
+    " set version = excluded.version, receipt = excluded.receipt where excluded.version > version"
+)
 
 
 class Tombs:
@@ -29,11 +36,15 @@ class Tombs:
         ).fetchall()
 
     def _versions(self, namespace: str, field: str, value: str) -> list[str]:
-        text = f"{field}\0{namespace}\0{value}".encode()
-        hashes = [hmac.digest(secret, text, hashlib.sha256) for _, secret in self._secrets]
-        marks = ",".join("?" * len(hashes))
-        rows = self._connection.execute(f"select version from tombstone where hash in ({marks})", hashes)
-        return [version for (version,) in rows]
+        found = []
+        for _, secret in self._secrets:
+            bound = _digest(secret, field, namespace, value), _digest(secret, "space", namespace, "")
+            row = self._connection.execute(
+                "select version from tombstone where hash = ? and space = ?", bound
+            ).fetchone()
+            if row is not None:
+                found.append(row[0])
+        return found
 
     def buried(self, namespace: str, id: str) -> bool:
         """Whether an id is dead for good."""
@@ -70,36 +81,45 @@ class Tombs:
             self._secrets = [(secrets.token_hex(4), secrets.token_bytes(32))]
             self._connection.executemany("insert into secret values(?, ?)", self._secrets)
         name, secret = self._secrets[0]
-        digest = hmac.digest(secret, f"{field}\0{namespace}\0{value}".encode(), hashlib.sha256)
-        done = self._connection.execute(
-            "insert into tombstone values(?, ?, ?, ?) on conflict(hash) do update"
-            " set version = excluded.version, receipt = excluded.receipt where excluded.version > version",
-            (digest, version, name, receipt),
-        )
-        return done.rowcount > 0
+        digest, space = _digest(secret, field, namespace, value), _digest(secret, "space", namespace, "")
+        return self._connection.execute(_INSERT, (digest, space, version, name, receipt)).rowcount > 0
 
 
-def export(connection: sqlite3.Connection) -> Iterable[dict[str, Any]]:
-    """Secrets, then tombstones, as plain dicts."""
-    for name, value in connection.execute("select name, value from secret order by name").fetchall():
-        yield {"secret": name, "value": value.hex()}
-    rows = connection.execute("select hash, version, secret, receipt from tombstone order by version, hash")
-    for digest, version, secret, receipt in rows.fetchall():
-        yield {"tombstone": digest.hex(), "version": version, "secret": secret, "receipt": receipt}
+def export(connection: sqlite3.Connection, namespaces: Iterable[str]) -> Iterable[dict[str, Any]]:
+    """The secrets and tombstones of these namespaces, and of no others, as plain dicts."""
+    secrets_ = connection.execute("select name, value from secret order by name").fetchall()
+    found: list[dict[str, Any]] = []
+    for path in namespaces:
+        for name, secret in secrets_:
+            rows = connection.execute(
+                "select hash, version, receipt from tombstone where space = ? and secret = ? order by version, hash",
+                (_digest(secret, "space", path, ""), name),
+            )
+            found += [
+                {"tombstone": digest.hex(), "namespace": path, "version": version, "secret": name, "receipt": receipt}
+                for digest, version, receipt in rows
+            ]
+    needed = {item["secret"] for item in found}
+    yield from ({"secret": name, "value": value.hex()} for name, value in secrets_ if name in needed)
+    yield from found
 
 
 def take_in(connection: sqlite3.Connection, items: Iterable[dict[str, Any]]) -> int:
     """Add what `export` gave; returns how many were new or newer."""
     changed = 0
+    known: dict[str, bytes] = dict(connection.execute("select name, value from secret").fetchall())
     for item in items:
-        if "secret" in item and "value" in item:
-            values: tuple[Any, ...] = (item["secret"], bytes.fromhex(item["value"]))
-            changed += connection.execute("insert or ignore into secret values(?, ?)", values).rowcount
-        else:
-            values = (bytes.fromhex(item["tombstone"]), item["version"], item["secret"], item["receipt"])
-            changed += connection.execute(
-                "insert into tombstone values(?, ?, ?, ?) on conflict(hash) do update"
-                " set version = excluded.version, receipt = excluded.receipt where excluded.version > version",
-                values,
-            ).rowcount
+        if "tombstone" not in item:
+            secret = bytes.fromhex(item["value"])
+            if known.setdefault(item["secret"], secret) == secret:
+                values: tuple[Any, ...] = (item["secret"], secret)
+                changed += connection.execute("insert or ignore into secret values(?, ?)", values).rowcount
+        elif item["secret"] in known:
+            space = _digest(known[item["secret"]], "space", item["namespace"], "")
+            values = (bytes.fromhex(item["tombstone"]), space, item["version"], item["secret"], item["receipt"])
+            changed += connection.execute(_INSERT, values).rowcount
     return changed
+
+
+def _digest(secret: bytes, field: str, namespace: str, value: str) -> bytes:
+    return hmac.digest(secret, f"{field}\0{namespace}\0{value}".encode(), hashlib.sha256)

@@ -105,7 +105,7 @@ class Neo4jBackend:
 
     # ---- writing
 
-    def write(self, drafts: Sequence[Draft]) -> builtins.list[Entry | None]:
+    def write(self, drafts: Sequence[Draft]) -> builtins.list[Entry | str]:
         """Stamp and apply drafts in order, all or none."""
         self._ready()
         return self._writer.write(drafts) if drafts else []

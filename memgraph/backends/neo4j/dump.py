@@ -24,7 +24,7 @@ def operations(runner: Runner, scope: Scope) -> Iterator[ops.Operation | ops.Unk
     for row in runner.run("write/secrets"):
         yield {"secret": row["name"], "value": row["value"]}
     paths = spaces(runner, scope) or [scope.namespace]
-    for path in ("", *paths):  # those that came from another store do not say their namespace
+    for path in paths:
         yield from _tombstones(runner, path)
     streams: list[_Items] = []
     for path in paths:
@@ -39,6 +39,7 @@ def _tombstones(runner: Runner, path: str) -> Iterator[dict[str, Any]]:
         for row in rows:
             yield {
                 "tombstone": row["hash"],
+                "namespace": path,
                 "version": row["version"],
                 "secret": row["secret"],
                 "receipt": row["receipt"],

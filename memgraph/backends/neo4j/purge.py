@@ -181,7 +181,9 @@ def take_in(runner: Runner, items: Iterable[dict[str, Any]]) -> tuple[int, bool]
         if "secret" in item and "value" in item:
             found.append({"name": item["secret"], "value": item["value"]})
         else:
-            names = {"hash": item["tombstone"]} | {name: item[name] for name in ("version", "secret", "receipt")}
+            names = {"hash": item["tombstone"]} | {
+                name: item[name] for name in ("namespace", "version", "secret", "receipt")
+            }
             tombs.append(names)
     fresh = runner.run("write/take_secret", rows=found)[0]["new"] if found else 0
     changed = fresh
@@ -212,13 +214,13 @@ def _sweep_page(bolt: Bolt, secrets: Secrets, path: str, rows: list[dict[str, An
         values = {name: path if name == "namespace" else row[name] for name in PURGE_FIELDS}
         hashes = [each for name, value in values.items() if value for each in secrets.all(name, path, value)]
         found.append({"id": row["id"], "hashes": buried + hashes, "buried": buried, "stands_for": row["stands_for"]})
-    dead = [row["id"] for row in bolt.run("write/sweep_dead", rows=found)]
+    dead = [row["id"] for row in bolt.run("write/sweep_dead", namespace=path, rows=found)]
     if dead:
         version = max((row["stands_for"] or "" for row in rows), default="")
         add(counts, _page(bolt, secrets, Purge(op_id="", namespace=path, field="id", value="", version=version), dead))
     keys = sorted({row["key"] for row in rows if row["key"] is not None})
     slots = [{"key": key, "hashes": secrets.all("slot", path, key)} for key in keys]
-    held = bolt.run("write/sweep_slots", rows=slots) if slots else []
+    held = bolt.run("write/sweep_slots", namespace=path, rows=slots) if slots else []
     if held:
         by_key = {slot["key"]: slot["hashes"] for slot in slots}
         again = [

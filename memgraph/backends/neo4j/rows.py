@@ -88,14 +88,14 @@ def entry(row: Mapping[str, Any], now: datetime, superseded_by: str | None = Non
     return trusted(Entry, values)
 
 
-def entry_of(operation: Remember) -> Entry:
+def entry_of(operation: Remember, now: datetime) -> Entry:
     """The Entry that a stamped Remember has just made, before anything else happens to it."""
     values = {name: getattr(operation, name) for name in _SHARED}
     values.update(
         feedback_count=0,
         feedback_sum=0.0,
         recorded_at=recorded_at(operation.version),
-        status=Status.SUPERSEDED if operation.describes_past else Status.ACTIVE,
+        status=_born(operation, now),
         superseded_by=None,
         restores=operation.restores.id if operation.restores else None,
         restores_version=operation.restores.version if operation.restores else None,
@@ -103,6 +103,13 @@ def entry_of(operation: Remember) -> Entry:
         degraded=None,
     )
     return trusted(Entry, values)
+
+
+def _born(operation: Remember, now: datetime) -> Status:
+    if operation.describes_past:
+        return Status.SUPERSEDED
+    over = operation.expires_at is not None and operation.expires_at <= now
+    return Status.EXPIRED if over else Status.ACTIVE
 
 
 def remember_of(row: Mapping[str, Any]) -> Remember:

@@ -27,7 +27,7 @@ SEEDS: Final = (
     300  # best matches that the index gives at first; up to so many, the answer is that of the whole namespace
 )
 _MORE: Final = 4  # times as many, where filters leave the page unfilled
-SESSIONS: Final = 12
+SESSIONS: Final = 24
 _MEMBERS: Final = 64
 _MARKS: Final = 1024
 _NEAREST: Final = 50

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +23,9 @@ from memgraph.storage.bolt import Again, Bolt, OutcomeUnknownError, Runner
 
 __all__ = ["Writer"]
 
-Results = list[Entry | MemgraphError | None]
+_log = logging.getLogger("memgraph")
+
+Results = list[Entry | str | MemgraphError]
 _GROUP: Final = 500  # single writes that share a transaction at most
 _DEAD_TRIES: Final = 3
 _PURGED: Final = "this id was purged and is dead for good"
@@ -49,12 +52,13 @@ class _Plan:
 
 
 class _Ticket:
-    """One caller's single write, waiting for the transaction that takes it along."""
+    """One caller's single write, waiting for the transaction that takes it along, or to lead one: then it is `called`."""
 
     def __init__(self, draft: Draft) -> None:
         self.draft = draft
+        self.called = threading.Event()
         self.done = False
-        self.result: Entry | BaseException | None = None
+        self.result: Entry | str | BaseException = ""
 
 
 class Writer:
@@ -69,9 +73,9 @@ class Writer:
     def after_fork(self) -> None:
         """Locks of the parent process are not ours."""
         self._ticking = threading.Lock()
-        self._leading = threading.Lock()
-        self._tickets: list[_Ticket] = []
         self._queueing = threading.Lock()
+        self._tickets: list[_Ticket] = []
+        self._led = False
 
     def now(self) -> datetime:
         """The wall clock as aware UTC."""
@@ -97,57 +101,57 @@ class Writer:
 
     # ---- one transaction
 
-    def write(self, drafts: Sequence[Draft]) -> list[Entry | None]:
+    def write(self, drafts: Sequence[Draft]) -> list[Entry | str]:
         """Stamp and apply drafts in order, all or none; an unconditional single one shares a transaction with others."""
         if len(drafts) == 1 and isinstance(drafts[0].operation, ops.Remember) and not _conditional(drafts[0]):
             return [self._shared(drafts[0])]
         return self._alone(drafts)
 
-    def _alone(self, drafts: Sequence[Draft]) -> list[Entry | None]:
+    def _alone(self, drafts: Sequence[Draft]) -> list[Entry | str]:
         results = self._transact(drafts)
         for result in results:
             if isinstance(result, MemgraphError):
                 raise result
-        return cast("list[Entry | None]", results)
+        return cast("list[Entry | str]", results)
 
     def _transact(self, drafts: Sequence[Draft], each: bool = False) -> Results:
         """Write in one transaction. each: a row that is refused gets its error as its result and the others are written."""
-        stamped: list[ops.Operation] = []
+        written: list[ops.Operation] = []
+        results: Results = []
         tries = 0
 
-        def work(tx: Runner) -> Results:
+        def work(tx: Runner) -> None:
             nonlocal tries
             tries += 1
-            stamped.clear()
-            return self._work(tx, drafts, each, stamped, tries)
+            written[:], results[:] = self._work(tx, drafts, each, tries)
 
         bolt = self._bolt()
         try:
-            return bolt.transaction(work)
-        except OutcomeUnknownError:
-            written = list(stamped)
-            bolt.transaction(lambda tx: self.put_all(tx, written))  # the same versions: twice changes nothing
-            found = {(each.namespace, each.id): each for each in written if isinstance(each, ops.Remember)}
-            return [_answer(draft, found) for draft in drafts]
+            bolt.transaction(work)
+        except OutcomeUnknownError:  # the same versions again: twice changes nothing
+            bolt.transaction(lambda tx: self.put_all(tx, written))
+        for operation in written:
+            _log.info("%s %s", operation.op, operation.version)  # an id that a caller chose is data, and may be purged
+        return results
 
-    def _work(
-        self, tx: Runner, drafts: Sequence[Draft], each: bool, stamped: list[ops.Operation], tries: int
-    ) -> Results:
+    def _work(self, tx: Runner, drafts: Sequence[Draft], each: bool, tries: int) -> tuple[list[ops.Operation], Results]:
+        """Write drafts; returns what was stamped, and the answers."""
         plans: dict[str, _Plan] = {}
         for number, draft in enumerate(drafts):
             plans.setdefault(draft.operation.namespace, _Plan()).numbers.append(number)
-        results: Results = [None] * len(drafts)
+        results: Results = [""] * len(drafts)
         for path in sorted(plans):
             self._look(tx, path, plans[path], drafts)
         for path in sorted(plans):
             self._stamp(tx, path, plans[path], drafts, results, each)
-        if not each and any(isinstance(result, MemgraphError) for result in results):
-            raise next(result for result in results if isinstance(result, MemgraphError))
+        if not each:
+            for result in results:
+                if isinstance(result, MemgraphError):
+                    raise result
         puts = {path: self._put(tx, path, plan, tries) for path, plan in sorted(plans.items()) if plan.operations}
         for path, done in puts.items():
             feed(tx, self.secrets(tx), path, done)
-        stamped += [operation for plan in plans.values() for operation in plan.operations]
-        return results
+        return [operation for plan in plans.values() for operation in plan.operations], results
 
     def _look(self, tx: Runner, path: str, plan: _Plan, drafts: Sequence[Draft]) -> None:
         """Learn what is there, take the locks of the keys, and move the clock past what they and the namespace have seen."""
@@ -179,9 +183,12 @@ class Writer:
         """Decide about each draft and give the versions of those that are written."""
         now = self.now()
         known = reads.by_ids(tx, path, sorted(plan.there), now) if plan.there else {}
+        repeated: set[str] = set()
         for number in plan.numbers:
             draft = drafts[number]
             operation = draft.operation
+            if draft.part_of in repeated:
+                continue
             if isinstance(operation, ops.Remember):
                 refused = self._refused(operation, draft, plan, known, now)
                 if refused is not None:
@@ -191,11 +198,13 @@ class Writer:
                     return
                 if operation.id in known:
                     results[number] = known[operation.id]
+                    repeated.add(operation.id)
                     continue
             stamped = operation.stamped(self.tick())
             plan.operations.append(stamped)
+            results[number] = stamped.version
             if isinstance(stamped, ops.Remember):
-                results[number] = known[stamped.id] = entry_of(stamped)
+                results[number] = known[stamped.id] = entry_of(stamped, now)
                 if stamped.key is not None and not stamped.describes_past:
                     plan.slots[stamped.key] = _Slot(stamped.version, stamped.expires_at)
 
@@ -254,19 +263,33 @@ class Writer:
 
     # ---- group commit
 
-    def _shared(self, draft: Draft) -> Entry | None:
-        """Write with whoever waits meanwhile: the first in line writes for all, each gets its own answer."""
+    def _shared(self, draft: Draft) -> Entry | str:
+        """Write with whoever waits meanwhile: the first in line writes for all, then hands the lead on."""
         ticket = _Ticket(draft)
         with self._queueing:
             self._tickets.append(ticket)
-        with self._leading:
-            if not ticket.done:
-                with self._queueing:
-                    group, self._tickets = self._tickets[:_GROUP], self._tickets[_GROUP:]
-                self._lead(group)
+            first, self._led = not self._led, True
+        if not first:
+            ticket.called.wait()
+        if not ticket.done:
+            self._lead_once()
         if isinstance(ticket.result, BaseException):
             raise ticket.result
         return ticket.result
+
+    def _lead_once(self) -> None:
+        with self._queueing:
+            group, self._tickets = self._tickets[:_GROUP], self._tickets[_GROUP:]
+        try:
+            self._lead(group)
+        finally:
+            with self._queueing:
+                if self._tickets:
+                    self._tickets[0].called.set()
+                else:
+                    self._led = False
+            for ticket in group:
+                ticket.called.set()
 
     def _lead(self, group: list[_Ticket]) -> None:
         try:
@@ -299,13 +322,3 @@ class Writer:
 
 def _conditional(draft: Draft) -> bool:
     return draft.if_absent or draft.expected_version is not None
-
-
-def _answer(draft: Draft, written: dict[tuple[str, str], ops.Remember]) -> Any:
-    operation = draft.operation
-    if not isinstance(operation, ops.Remember):
-        return None
-    found = written.get((operation.namespace, operation.id))
-    if found is None:
-        return UnavailableError("the connection broke during a commit", hint="Write again with the same id.")
-    return entry_of(found)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
+import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
 from memgraph.errors import (
@@ -23,6 +24,8 @@ from memgraph.errors import (
     StoreVersionError,
     UnavailableError,
 )
+from memgraph.storage.sqlite import gaps
+from memgraph.storage.sqlite.commit import GroupCommit
 from memgraph.storage.sqlite.schema import APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION
 
 __all__ = ["Database", "translate"]
@@ -56,29 +59,13 @@ def translate(error: sqlite3.Error, where: str) -> MemgraphError:
     return UnavailableError(f"{where} cannot be used now ({error})", hint="Check the path and the device.")
 
 
-class _Unit(Generic[T]):
-    """One caller's part of a group commit. `wake` is released when it is done, or when its caller is to lead."""
-
-    __slots__ = ("done", "error", "leads", "value", "wake", "work")
-
-    def __init__(self, work: Callable[[sqlite3.Connection], T]) -> None:
-        self.work = work
-        self.wake = threading.Lock()
-        self.wake.acquire()
-        self.leads = False
-        self.done = False
-        self.error: BaseException | None = None
-        self.value: T | None = None
-
-
 class Database:
     """A store's file, or a private database in memory when `path` is None.
 
     durability: "full" syncs each commit to the device before it is acknowledged; "normal" may lose the last commits
     when the power fails, never when the process does. lock_timeout: seconds to wait for another process's write.
 
-    Writers queue up; one of them leads: it runs the work of all that wait in one transaction (group commit), each caller's in
-    a savepoint of its own, and hands the lead on. Readers take a snapshot and wait for nobody.
+    Readers take a snapshot and wait for nobody.
     """
 
     def __init__(
@@ -93,7 +80,7 @@ class Database:
         self.unclean = False
         self._closed = False
         self._mode = "rwc"
-        self._forked: Callable[[], None] | None = None
+        self._on_fork: tuple[Callable[[], None], Callable[[], None]] = (lambda: None, lambda: None)
         self._reset_locks()
         self._writer: sqlite3.Connection | None = None
         self._idle: deque[sqlite3.Connection] = deque()
@@ -138,14 +125,20 @@ class Database:
                 path.parent.mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 raise ReadOnlyError(f"cannot make the folder of {self.where} ({error.strerror})") from None
+            self._create(path)
             return
         except OSError as error:
             raise UnavailableError(f"{self.where} cannot be read ({error.strerror})", hint="Check the path.") from None
         if path.is_dir():
             raise UnavailableError(f"{self.where} is a folder", hint="Name a file in it.")
-        if size:
-            with path.open("rb") as file:
-                header = file.read(105)
+        if size and not _is_open(path):
+            try:
+                with path.open("rb") as file:
+                    header = file.read(105)
+            except OSError as error:
+                raise UnavailableError(
+                    f"{self.where} cannot be read ({error.strerror})", hint="Check its rights."
+                ) from None
             if header[:16] != _MAGIC or len(header) < 100:
                 raise StoreCorruptError(
                     f"{self.where} is not a memgraph store, or its header is damaged; it was left as it is",
@@ -171,6 +164,15 @@ class Database:
         if (not self.read_only and not (os.access(path, os.W_OK) or not size)) or not os.access(path.parent, os.W_OK):
             self.read_only, self._mode = True, "ro"
 
+    def _create(self, path: Path) -> None:
+        """An empty file that only its owner can read; SQLite gives the files beside it the same rights."""
+        try:
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        except FileExistsError:  # another process was quicker
+            return
+        except OSError as error:
+            raise ReadOnlyError(f"cannot make {self.where} ({error.strerror})", hint="Check the folder.") from None
+
     def injure(self, damage: str) -> None:
         """Note that the file is damaged; from now on it is only read."""
         self.damage = damage
@@ -178,27 +180,39 @@ class Database:
 
     def _connect(self) -> sqlite3.Connection:
         if self.path is None:
-            connection = sqlite3.connect(
-                ":memory:", isolation_level=None, check_same_thread=False, cached_statements=512
-            )
-        else:
-            mode = "ro" if self.read_only else self._mode
-            uri = f"file:{quote(str(self.path.absolute()))}?mode={mode}"
-            if self.read_only and not os.access(self.path.parent, os.W_OK):
-                uri += "&immutable=1"
-            connection = sqlite3.connect(
-                uri,
-                uri=True,
-                isolation_level=None,
-                check_same_thread=False,
-                timeout=self.lock_timeout,
-                cached_statements=512,
-            )
+            return self._configured(":memory:")
+        uri = f"file:{quote(str(self.path.absolute()))}?mode={'ro' if self.read_only else self._mode}"
+        if not self.read_only or self.damage is not None or os.access(self.path.parent, os.W_OK):
+            return self._configured(uri)
+        try:
+            connection = self._configured(uri)
+            connection.execute("select count(*) from sqlite_master").fetchone()
+            return connection
+        except sqlite3.OperationalError:  # the folder does not let SQLite make the file that readers share
+            wal = Path(f"{self.path}-wal")
+            if wal.exists() and wal.stat().st_size:
+                raise UnavailableError(
+                    f"the write-ahead log of {self.where} cannot be read here; without it the newest memories are missing",
+                    hint="Copy the store with its -wal file to a folder that can be written, or make this one writable.",
+                ) from None
+            return self._configured(uri + "&immutable=1")
+
+    def _configured(self, uri: str) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            uri,
+            uri=uri != ":memory:",
+            isolation_level=None,
+            check_same_thread=False,
+            timeout=self.lock_timeout,
+            cached_statements=512,
+        )
         execute = connection.execute
         execute("pragma secure_delete = on")
         execute("pragma temp_store = memory")
         execute("pragma cache_size = -16384")
         execute(f"pragma synchronous = {'full' if self.durability == 'full' else 'normal'}")
+        if self.damage is not None:  # else SQLite refuses every page of a file that is shorter than its header says
+            execute("pragma writable_schema = on")
         return connection
 
     def _migrate(self, connection: sqlite3.Connection) -> None:
@@ -235,10 +249,7 @@ class Database:
                 yield self._writer  # type: ignore[misc]
             return
         try:
-            try:
-                connection = self._idle.pop()
-            except IndexError:
-                connection = self._connect()
+            connection = self._take()
             try:
                 connection.execute("begin")
                 yield connection
@@ -246,8 +257,22 @@ class Database:
                 if connection.in_transaction:
                     connection.execute("rollback")
                 self._push(connection)
+                self._busy.discard(connection)
         except sqlite3.Error as error:
             raise self._judge(error) from None
+
+    def _take(self) -> sqlite3.Connection:
+        while True:
+            self._gate.wait()
+            try:
+                connection = self._idle.pop()
+            except IndexError:
+                connection = self._connect()
+            self._busy.add(connection)
+            if self._gate.is_set():
+                return connection
+            self._push(connection)  # a fork began meanwhile, and waits for the busy ones
+            self._busy.discard(connection)
 
     def _push(self, connection: sqlite3.Connection) -> None:
         if self._closed:
@@ -268,29 +293,18 @@ class Database:
         if self._closed:
             raise ClosedError(f"{self.where} was closed", hint="Open it again.")
         self.require_writable()
-        unit = _Unit(work)
-        with self._queue_lock:
-            self._queue.append(unit)
-            if not self._led:
-                self._led = unit.leads = True
-        if not unit.leads:
-            self._wait(unit)
-        if unit.leads:
-            try:
-                with self._write_lock:
-                    if self._closed:  # while this waited
-                        raise ClosedError(f"{self.where} was closed", hint="Open it again.")
-                    self._drain()
-            finally:
-                with self._queue_lock:
-                    if unit in self._queue:  # it was not run: nobody else is to run it
-                        self._queue.remove(unit)
-                self._pass_on()
-        if unit.error is not None:
-            if isinstance(unit.error, sqlite3.Error):
-                raise self._judge(unit.error) from None
-            raise unit.error
-        return unit.value  # type: ignore[return-value]
+        try:
+            return self._commits.run(work)
+        except sqlite3.Error as error:
+            raise self._judge(error) from None
+
+    def _writing(self) -> sqlite3.Connection:
+        """The connection to write on; for who holds the write lock."""
+        if self._closed:
+            raise ClosedError(f"{self.where} was closed", hint="Open it again.")
+        if self._writer is None:
+            self._writer = self._connect()
+        return self._writer
 
     def require_writable(self) -> None:
         """Raise the error that says why this store cannot be written, if so."""
@@ -302,103 +316,44 @@ class Database:
         if self.read_only:
             raise ReadOnlyError(f"{self.where} is open for reading only", hint="Open it where it can be written.")
 
-    def _wait(self, unit: _Unit[Any]) -> None:
-        """Until a leader has done the unit, or its caller is to lead. Interrupted, it takes the unit back, or passes on."""
-        try:
-            unit.wake.acquire()
-        except BaseException:
-            with self._queue_lock:
-                if unit in self._queue:
-                    self._queue.remove(unit)
-            if unit.leads:
-                self._pass_on()
-            raise
-
-    def _pass_on(self) -> None:
-        """Let the first that waits lead, or nobody."""
-        with self._queue_lock:
-            if self._queue:
-                self._queue[0].leads = True
-                self._queue[0].wake.release()
-            else:
-                self._led = False
-
-    def _drain(self) -> None:
-        with self._queue_lock:
-            batch = [self._queue.popleft() for _ in range(min(len(self._queue), 256))]
-        try:
-            if len(batch) == 1 or not self._together(batch):
-                for unit in batch:
-                    self._alone(unit)
-        finally:  # after a KeyboardInterrupt in here the others run their work themselves
-            with self._queue_lock:
-                self._queue.extendleft(reversed([unit for unit in batch if not unit.done]))
-            for unit in batch:
-                if unit.done and not unit.leads:
-                    unit.wake.release()
-
-    def _alone(self, unit: _Unit[Any]) -> None:
-        connection = self._writer
-        assert connection is not None
-        try:
-            connection.execute("begin immediate")
-            value = unit.work(connection)
-            connection.execute("commit")
-        except BaseException as error:
-            if connection.in_transaction:
-                connection.execute("rollback")
-            unit.error, unit.done = error, True
-            if not isinstance(error, Exception):
-                raise
-        else:
-            unit.value, unit.done = value, True
-
-    def _together(self, batch: list[_Unit[Any]]) -> bool:
-        """Run a batch in one transaction. False, and nothing written, if the transaction itself failed."""
-        connection = self._writer
-        assert connection is not None
-        results: list[tuple[Any, Exception | None]] = []
-        try:
-            connection.execute("begin immediate")
-            for unit in batch:
-                connection.execute("savepoint unit")
-                try:
-                    results.append((unit.work(connection), None))
-                except sqlite3.Error:
-                    raise
-                except Exception as error:  # noqa: BLE001 - a refusal is handed to the caller whose it is
-                    connection.execute("rollback to unit")
-                    results.append((None, error))
-                connection.execute("release unit")
-            connection.execute("commit")
-        except sqlite3.Error:
-            if connection.in_transaction:
-                connection.execute("rollback")
-            return False
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("rollback")
-            raise
-        for unit, (value, failure) in zip(batch, results, strict=True):
-            unit.value, unit.error, unit.done = value, failure, True
-        return True
-
     def scrub(self) -> bool:
-        """Empty the write-ahead log, so that nothing deleted is left in it. False if another reader still needs it."""
+        """Leave nothing deleted in the file or its write-ahead log. False if another reader or writer is in the way."""
         if self.path is None:
             return True
         with self._write_lock:
             if self._closed:
                 return False
-            assert self._writer is not None
             try:
-                busy: int = self._writer.execute("pragma wal_checkpoint(truncate)").fetchone()[0]
-            except sqlite3.OperationalError as error:
+                if self._writing().execute("pragma wal_checkpoint(truncate)").fetchone()[0]:
+                    return False
+                return self._clear_gaps(self.path)
+            except sqlite3.Error as error:
                 found = self._judge(error)
                 if isinstance(found, StoreLockedError):
                     return False
                 raise found from None
-            return busy == 0
+
+    def _clear_gaps(self, path: Path) -> bool:
+        """Nobody can write to the file meanwhile: we hold the write lock, and the log is empty, so none has a page to copy back.
+
+        The commit at the end makes every connection, of other processes too, forget the pages that it has read.
+        """
+        connection = self._connect()
+        try:
+            connection.execute("begin immediate")
+            wal = Path(f"{path}-wal")
+            if wal.exists() and wal.stat().st_size:
+                return False
+            if not gaps.clear(path):
+                return False
+            connection.execute(
+                "insert or replace into meta values('cleared', coalesce((select value from meta where name ="
+                " 'cleared'), 0) + 1)"
+            )
+            connection.execute("commit")
+            return True
+        finally:
+            connection.close()
 
     # ---- closing, forking
 
@@ -426,30 +381,73 @@ class Database:
         return sum(path.stat().st_size for path in found if path.exists())
 
     def _reset_locks(self) -> None:
-        self._queue: deque[_Unit[Any]] = deque()
-        self._queue_lock = threading.Lock()
-        self._led = False
         self._write_lock = threading.RLock() if self.path is None else threading.Lock()
+        self._commits = GroupCommit(self._writing, self._write_lock)
+        self._gate = threading.Event()
+        self._gate.set()
+        self._busy: set[sqlite3.Connection] = set()
+        self._fork_lock_held = False
 
-    def on_fork(self, callback: Callable[[], None]) -> None:
-        """Have a callback run in a forked child, after this database has opened its own handles there."""
-        self._forked = callback
+    def on_fork(self, before: Callable[[], None], after: Callable[[], None]) -> None:
+        """Have callbacks run before each fork, and after it in the child."""
+        self._on_fork = (before, after)
 
-    def _after_fork(self) -> None:
-        self._reset_locks()
-        if self._forked is not None:
-            self._forked()
+    def before_fork(self) -> None:
+        """Close every handle: SQLite's locks do not reach a child, and its handles must not be there.
+
+        Waits for the write that is going on, and two seconds at most for readers; what a reader still holds then is abandoned
+        in the child.
+        """
+        self._on_fork[0]()
         if self.path is None or self._closed:
             return
-        _ABANDONED.append((self._writer, list(self._idle)))
-        self._idle = deque()
-        self._writer = None if self.read_only else self._connect()
+        self._gate.clear()
+        self._fork_lock_held = self._write_lock.acquire(timeout=self.lock_timeout)
+        deadline = time.monotonic() + 2.0
+        while self._busy and time.monotonic() < deadline:
+            time.sleep(0.001)
+        while self._idle:
+            self._idle.pop().close()
+        if self._fork_lock_held and self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
+    def after_fork_in_parent(self) -> None:
+        """Go on; handles are opened again when they are needed."""
+        if self._fork_lock_held:
+            self._fork_lock_held = False
+            self._write_lock.release()
+        self._gate.set()
+
+    def after_fork_in_child(self) -> None:
+        """Begin anew: no lock, queue or handle of the parent's is touched."""
+        _ABANDONED.append((self._writer if self.path else None, list(self._busy), list(self._idle)))
+        self._reset_locks()
+        if self.path is not None:
+            self._writer = None
+            self._idle = deque()
+        self._on_fork[1]()
 
 
-def _after_fork() -> None:
-    for database in list(_DATABASES):
-        database._after_fork()
+def _is_open(path: Path) -> bool:
+    """Whether this process has the file open already: opening and closing it beside SQLite would drop SQLite's locks."""
+    return any(
+        database.path is not None and not database.closed and database.path.exists() and database.path.samefile(path)
+        for database in list(_DATABASES)
+    )
+
+
+def _all(method: Callable[[Database], None]) -> Callable[[], None]:
+    def hook() -> None:
+        for database in list(_DATABASES):
+            method(database)
+
+    return hook
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+    os.register_at_fork(
+        before=_all(Database.before_fork),
+        after_in_parent=_all(Database.after_fork_in_parent),
+        after_in_child=_all(Database.after_fork_in_child),
+    )

@@ -6,9 +6,10 @@ import sqlite3
 import time
 from pathlib import Path
 
+from memgraph.errors import StoreLockedError
 from memgraph.storage.sqlite.schema import APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION
 
-__all__ = ["damage", "salvage"]
+__all__ = ["damage", "require_alone", "salvage"]
 
 _STEP = 256  # rows read at once; where that fails, one by one
 
@@ -22,6 +23,21 @@ def damage(connection: sqlite3.Connection) -> list[str]:
     return [text for (text,) in rows if text != "ok"]
 
 
+def require_alone(path: Path) -> None:
+    """Raise StoreLockedError while another process has the store open: what it writes to the old file would be lost."""
+    connection = sqlite3.connect(path, isolation_level=None, timeout=0)
+    try:
+        connection.execute("pragma writable_schema = on")
+        connection.execute("pragma locking_mode = exclusive")
+        connection.execute("begin exclusive")
+        connection.execute("rollback")
+    except sqlite3.DatabaseError as error:
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            raise StoreLockedError(f"{path} is open elsewhere", hint="Close it everywhere, then repair it.") from None
+    finally:
+        connection.close()
+
+
 def salvage(path: Path, tables: dict[str, tuple[str, ...]]) -> dict[str, tuple[int, int]]:
     """Copy all rows that can be read into a new file and put it in the place of the damaged one, which is kept beside it.
 
@@ -31,6 +47,7 @@ def salvage(path: Path, tables: dict[str, tuple[str, ...]]) -> dict[str, tuple[i
     stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
     fresh = path.with_name(f"{path.name}.repair-{stamp}")
     old = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
+    old.execute("pragma writable_schema = on")  # else SQLite refuses every page of a file that was cut
     new = sqlite3.connect(fresh, isolation_level=None)
     try:
         new.execute("pragma secure_delete = on")

@@ -12,7 +12,7 @@ unsealed    documents that are not in the text index yet. namespace.docs, .seale
             are sealed; .generation moves whenever the sealed part changed.
 segment     a run of `n` sealed documents from `doc` on: their lengths and flags for the ranking.
 post        the postings of a segment (`doc`), cut into rows by term; `term` is a row's first. Rows are replaced, never changed.
-tombstone   what is left of a purge: keyed hashes.
+tombstone   what is left of a purge: keyed hashes; `space` is that of the namespace.
 """
 
 from __future__ import annotations
@@ -63,7 +63,8 @@ create table post(
   id integer primary key autoincrement, ns integer not null, doc integer not null, term integer not null, data blob not null);
 create unique index post_place on post(ns, doc, term);
 create table secret(name text primary key, value blob not null) without rowid;
-create table tombstone(hash blob primary key, version text not null, secret text not null, receipt text not null) without rowid;
+create table tombstone(
+  hash blob primary key, space blob not null, version text not null, secret text not null, receipt text not null) without rowid;
 create table foreign_operation(
   op_id text primary key, version text not null, ns integer not null, payload text not null) without rowid;
 """
