@@ -20,13 +20,14 @@ import math
 import os
 import re
 import secrets
+import stat
 import struct
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
 from memgraph import checks
 from memgraph.clock import parse_version
@@ -77,19 +78,14 @@ def write(
     items written. Returns how many items there were. Raises InvalidInputError for what strict JSON cannot hold, ReadOnlyError where
     the file may not be written, StoreFullError without room.
     """
-    target = Path(path)
+    target = Path(os.path.realpath(path))  # through a link, to what it names
     beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
-    digest = hashlib.sha256()
-    count = 0
     try:
+        if _is_stream(Path(path)):
+            with open(path, "wb") as file:
+                return _fill(file, header, items, progress)
         with open(beside, "xb", opener=_owners_only) as file:
-            for count, line in enumerate(_lines(header, items)):
-                digest.update(line)
-                file.write(line)
-                if progress is not None and count % _PROGRESS_EVERY == 0:
-                    progress(count)
-            file.write(_line({"end": count, "sha256": digest.hexdigest()}))
-            file.flush()
+            count = _fill(file, header, items, progress)
             os.fsync(file.fileno())
         _replace(beside, target)
     except MemgraphError:  # from the items, and some of ours are OSErrors too
@@ -100,6 +96,28 @@ def write(
         beside.unlink(missing_ok=True)
     if progress is not None:
         progress(count)
+    return count
+
+
+def _is_stream(path: Path) -> bool:
+    """Whether a path is a pipe or a device: these are written to, never replaced."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)
+
+
+def _fill(file: IO[bytes], header: Header, items: Iterable[Item], progress: Callable[[int], object] | None) -> int:
+    digest = hashlib.sha256()
+    count = 0
+    for count, line in enumerate(_lines(header, items)):
+        digest.update(line)
+        file.write(line)
+        if progress is not None and count % _PROGRESS_EVERY == 0:
+            progress(count)
+    file.write(_line({"end": count, "sha256": digest.hexdigest()}))
+    file.flush()
     return count
 
 

@@ -31,6 +31,8 @@ def export_command(call: Call, file: str, subtree: bool, force: bool) -> None:
 
     `import` reads it back. What is purged later stays in such a file; keep track of your copies.
     """
+    if file == "-":
+        raise click.UsageError("Give a file; /dev/stdout is one too, where there is such a thing.")
     memory = call.memory()
     check_free(Path(file), force=force)
     with progress(call, "exporting") as advance:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from memgraph import checks
-from memgraph.errors import InvalidInputError
-from memgraph.models import Trust
+from memgraph.errors import InvalidInputError, PurgedError
+from memgraph.models import Entry, Trust
 
 if TYPE_CHECKING:
     from memgraph.memory import Memory
@@ -35,7 +35,7 @@ def import_chat(
     timezone: str = "UTC",
     progress: Callable[[int], object] | None = None,
 ) -> int:
-    """Remember the turns of a transcript, in order; a second import changes nothing. Returns how many turns it holds.
+    """Remember the turns of a transcript, in order; a second import changes nothing. Returns how many were new.
 
     path: a file of JSON lines, or one JSON array, of objects. mapping: names of `FIELDS` to the names that the file has
     for them; `content` is needed. A field that is missing, null or empty counts as not given. `namespace` is one more
@@ -44,8 +44,8 @@ def import_chat(
 
     Without a mapped `id`, the id is made of the turn's place in the file and its values. The whole file is checked
     before anything is written. Raises InvalidInputError naming the line (in an array, the element), counted from 1; then
-    nothing was written. What `remember_many` refuses for what is stored already (ConflictError, PurgedError) stops at
-    its batch of 1,000; earlier ones stay, and the import can simply be repeated.
+    nothing was written. A turn that was purged stays so and is passed over. What `remember_many` refuses for what is stored
+    already (ConflictError) stops at its batch of 1,000; earlier ones stay, and the import can simply be repeated.
     """
     fields = _fields(mapping)
     zone = _zone(timezone)
@@ -56,31 +56,43 @@ def import_chat(
         named = namespace, turn["id"]
         if seen.setdefault(named, says := (turn["content"], turn.get("key"))) != says:
             raise InvalidInputError(f"line {number}: an earlier turn with other content has this id", field="path")
-    done = 0
+    new = done = 0
     waiting: dict[str | None, list[dict[str, Any]]] = {}
     for number, row in _rows(source):
         namespace, turn = _turn(number, row, fields, zone)
         batch = waiting.setdefault(namespace, [])
         batch.append(turn)
-        if len(batch) == _BATCH:
-            done += _remember(memory, namespace, waiting.pop(namespace), progress, done)
+        if len(batch) < _BATCH:
+            continue
+        new += _remember(memory, namespace, waiting.pop(namespace))
+        done += _BATCH
+        if progress is not None:
+            progress(done)
     for namespace, batch in waiting.items():
-        done += _remember(memory, namespace, batch, progress, done)
-    return done
+        new += _remember(memory, namespace, batch)
+        done += len(batch)
+        if progress is not None:
+            progress(done)
+    return new
 
 
-def _remember(
-    memory: Memory,
-    namespace: str | None,
-    batch: list[dict[str, Any]],
-    progress: Callable[[int], object] | None,
-    done: int,
-) -> int:
+def _remember(memory: Memory, namespace: str | None, batch: list[dict[str, Any]]) -> int:
+    """Remember a batch; returns how many of it were new."""
     place = memory if namespace is None else memory.namespace(namespace)
-    place.remember_many(batch)
-    if progress is not None:
-        progress(done + len(batch))
-    return len(batch)
+    ids = [turn["id"] for turn in batch]
+    known = place.backend.get(place.path, ids, datetime.now(UTC))
+    try:
+        written = place.remember_many(batch)
+    except PurgedError:  # what was purged stays so; the rest of the transcript comes in
+        written = [entry for turn in batch for entry in _unless_purged(place, turn)]
+    return sum(entry.id not in known for entry in written)
+
+
+def _unless_purged(place: Memory, turn: dict[str, Any]) -> list[Entry]:
+    try:
+        return [place.remember(**turn)]
+    except PurgedError:
+        return []
 
 
 def _fields(mapping: Mapping[str, str]) -> dict[str, str]:

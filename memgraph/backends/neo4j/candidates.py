@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from memgraph.clock import millis, recorded_micros
 from memgraph.rules.ranking import NEVER, Columns, Found
 from memgraph.rules.text import name_words
 
@@ -47,7 +48,7 @@ class Statistics:
     def of(cls, touched: int, row: dict[str, Any]) -> Statistics:
         """From what `read/text_statistics` returned."""
         versions: list[str] = row["versions"]
-        seconds = [int(version[:12], 16) // 1000 for version in versions[-1:]]
+        seconds = [millis(version) // 1000 for version in versions[-1:]]
         seconds += [] if row["last_valid"] is None else [row["last_valid"]]
         return cls(
             touched,
@@ -73,8 +74,8 @@ class Statistics:
         if at >= last:
             return max(self.documents - (1 if version == marks[last] else 0), 0)
         step = (self.documents - 1) / last
-        low, high = int(marks[at][:12], 16), int(marks[at + 1][:12], 16)
-        part = 0.0 if high == low or version == marks[at] else (int(version[:12], 16) - low) / (high - low)
+        low, high = recorded_micros(marks[at]), recorded_micros(marks[at + 1])
+        part = 0.0 if high == low or version == marks[at] else (recorded_micros(version) - low) / (high - low)
         return int(step * (at + min(part, 0.999)))
 
 
@@ -148,7 +149,7 @@ class Candidates:
     def _days(self, seconds: Sequence[int | None]) -> NDArray[np.int32]:
         return np.array(
             [
-                (int(version[:12], 16) // 1000 if given is None else given) // _DAY
+                (millis(version) // 1000 if given is None else given) // _DAY
                 for version, given in zip(self.versions, seconds, strict=True)
             ],
             np.int32,
