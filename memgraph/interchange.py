@@ -82,7 +82,7 @@ def write(
     beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:
         if _is_stream(Path(path)):
-            with open(path, "wb") as file:
+            with Path(path).open("wb") as file:
                 return _fill(file, header, items, progress)
         with open(beside, "xb", opener=_owners_only) as file:
             count = _fill(file, header, items, progress)

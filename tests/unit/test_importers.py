@@ -74,7 +74,7 @@ def test_a_second_import_changes_nothing(memory: Memory, tmp_path: Path, mapping
     path = lines(tmp_path / "x", turns)
     import_chat(memory, path, mapping)
     before = [*memory.namespace("c1").list()]
-    assert import_chat(memory, path, mapping) == 5
+    assert import_chat(memory, path, mapping) == 0
     assert [*memory.namespace("c1").list()] == before
     lines(path, [*turns, turns[0] | {"id": "new"}])
     import_chat(memory, path, mapping)
@@ -204,3 +204,16 @@ def test_more_than_a_batch_keeps_its_order_and_reports_progress(memory: Memory, 
     for name in "ab":
         found = [entry.content for entry in memory.namespace(name).list(limit=2600)]
         assert found == [turn["content"] for turn in turns if turn["scope"] == name][::-1]
+
+
+def test_what_was_purged_is_passed_over(tmp_path: Path) -> None:
+    """A transcript that grew comes in again although one of its turns was purged."""
+    path = tmp_path / "chat.jsonl"
+    path.write_text("".join(json.dumps({"text": f"turn {number}"}) + "\n" for number in range(5)))
+    with Memory.open(":memory:", preload=False) as memory:
+        assert import_chat(memory, path, {"content": "text"}, "UTC") == 5
+        memory.purge({"text": "turn 3"})
+        with path.open("a") as file:
+            file.write(json.dumps({"text": "turn 5"}) + "\n")
+        assert import_chat(memory, path, {"content": "text"}, "UTC") == 1
+        assert sorted(entry.content for entry in memory.list()) == [f"turn {number}" for number in (0, 1, 2, 4, 5)]
