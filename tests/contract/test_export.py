@@ -161,3 +161,18 @@ def test_b044_one_file_into_two_namespaces(memory: Memory, tmp_path: Path) -> No
         assert [edge.target_id for edge in space.neighbours(other.id).edges] == ["i"]
     a.remember("the lion", key="k")
     assert [space.current("k").content for space in (memory, a, b)] == ["the zebra", "the lion", "the zebra"]  # type: ignore[union-attr]
+
+
+def test_tombstones_stay_behind_the_wall(make_memory: Callable[..., Memory], tmp_path: Path) -> None:
+    """An export holds the tombstones of its own namespace, and an import buries nothing in another one."""
+    one, two = make_memory("a"), make_memory("b")
+    one.remember("mine", id="i", key="salary")
+    two.remember("theirs", id="i", key="salary")
+    two.purge(Selector(key="salary"))
+    one.export_to(tmp_path / "one.jsonl")
+    assert "tombstone" not in (tmp_path / "one.jsonl").read_text()
+    assert "secret" not in (tmp_path / "one.jsonl").read_text()
+    two.export_to(tmp_path / "two.jsonl")
+    assert "tombstone" in (tmp_path / "two.jsonl").read_text()
+    with pytest.raises(InvalidInputError):
+        make_memory("a", store="other").import_from(tmp_path / "two.jsonl")

@@ -193,3 +193,25 @@ def test_a_purge_is_a_wall_too(make_memory: Callable[..., Memory]) -> None:
     assert len(receipt.namespaces) == 2
     below.remember("a namespace lives on after a purge")
     assert below.count() == 1
+
+
+def test_a_plan_that_is_written_down_holds_no_text(memory: Memory) -> None:
+    """A plan in JSON names what a text selected by ids, and can still be applied."""
+    memory.remember("a secret phrase", id="a")
+    memory.remember("something else", id="b")
+    plan = memory.plan_purge(Selector(text="SECRET phrase"))
+    written = plan.model_dump_json()
+    assert "secret" not in written.casefold()
+    memory.purge(type(plan).model_validate_json(written))
+    assert [entry.id for entry in memory.list()] == ["b"]
+
+
+def test_a_long_line_is_widened_once(memory: Memory) -> None:
+    """Purging a key with `lineage` takes its whole line, however long, and nothing else."""
+    for number in range(200):
+        memory.remember(f"value {number}", key="k")
+    memory.remember("other", key="j")
+    plan = memory.plan_purge(Selector(key="k", lineage=True))
+    assert plan.total == 200
+    memory.purge(plan)
+    assert memory.count(Filters(status="any")) == 1

@@ -193,3 +193,38 @@ def test_equal_whatever_store_answered(memory: Memory) -> None:
     assert elsewhere == entry
     assert hash(elsewhere) == hash(entry)
     assert entry.model_copy(update={"content": "b"}) != entry
+
+
+def test_b003_a_repeated_write_leaves_its_relations_alone(memory: Memory) -> None:
+    """B003: what happened to a relation since is not undone by repeating the write that made it."""
+    a = memory.remember("a")
+    memory.remember("b", id="b", relates_to=[a.id])
+    memory.relate("b", a.id, weight=5.0, note="mine")
+    memory.remember("b", id="b", relates_to=[a.id])
+    assert [edge.weight for edge in memory.neighbours("b").edges] == [5.0]
+    memory.unrelate("b", a.id)
+    memory.remember("b", id="b", relates_to=[a.id])
+    assert memory.neighbours("b").edges == ()
+
+
+@pytest.mark.parametrize("vectors", [[[float("nan")]], [[1e300]], [], [[1.0], [2.0]], [[]], None, [["x"]]])
+def test_what_an_embedder_must_not_return(make_memory: Callable[..., Memory], vectors: object) -> None:
+    """A broken embedder is a typed error, and nothing was written."""
+
+    class Broken:
+        model = "broken"
+
+        def __call__(self, texts: object) -> object:
+            return vectors
+
+    memory = make_memory(embedder=Broken())
+    with pytest.raises(InvalidInputError, match="embedder"):
+        memory.remember("a")
+    assert memory.count() == 0
+
+
+def test_an_expired_write_says_so(memory: Memory, clock: FrozenClock) -> None:
+    """What is written with an expiry that is over comes back as expired, as every read shows it."""
+    entry = memory.remember("a", expires_at=clock.now - timedelta(seconds=1))
+    assert entry.status == "expired"
+    assert memory.get(entry.id) == entry

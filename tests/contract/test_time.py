@@ -162,3 +162,13 @@ def test_a_clock_that_runs_ahead_stops_the_door(make_memory: Callable[..., Memor
     clock.advance(60)
     memory.remember("again", key="k")
     assert said(memory) == "again"
+
+
+def test_two_writes_of_one_instant_are_told_apart(memory: Memory) -> None:
+    """However close two writes are, `known_at` the first one's recorded_at gives the first."""
+    for number in range(50):
+        old = memory.remember(f"old {number}", key=f"k{number}")
+        memory.remember(f"new {number}", key=f"k{number}")
+        known = memory.current(f"k{number}", known_at=old.recorded_at)
+        assert known is not None
+        assert known.id == old.id

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from pathlib import Path
@@ -88,3 +89,42 @@ def test_memory_in_memory_after_a_fork(tmp_path: Path) -> None:
     join([in_child(work)])
     assert memory.current("k").content == "a"
     memory.close()
+
+
+@pytest.mark.parametrize("opens_its_own", [False, True])
+def test_a_child_outlives_its_parents_store(tmp_path: Path, opens_its_own: bool) -> None:
+    """What a child acknowledges while and after the parent closes is there: SQLite's locks do not reach over a fork."""
+    path = tmp_path / "memory.db"
+    memory = Memory.open(path)
+    memory.remember("from the parent")
+    closed, written = os.pipe(), os.pipe()
+
+    def work() -> None:
+        mine = Memory.open(path) if opens_its_own else memory
+        mine.remember("before the parent closed")
+        os.write(written[1], b"x")
+        os.read(closed[0], 1)
+        for number in range(5):
+            mine.remember(f"after it closed {number}")
+        assert mine.count() == 7
+        os._exit(0)  # no close: as if killed
+
+    pid = in_child(work)
+    os.read(written[0], 1)
+    memory.close()
+    os.write(closed[1], b"x")
+    join([pid])
+    with Memory.open(path) as again:
+        assert again.count() == 7
+        assert again.check().ok
+    for end in (*closed, *written):
+        os.close(end)
+
+
+def test_a_child_of_a_store_just_opened_can_read_its_graph(tmp_path: Path) -> None:
+    """Forking while the graph loads in the background leaves no half-imported module to the child."""
+    for _ in range(3):
+        memory = Memory.open(tmp_path / "memory.db")
+        memory.remember("a", key="k")
+        join([in_child(functools.partial(memory.lineage, "k"))])
+        memory.close()

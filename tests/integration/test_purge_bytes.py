@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import random
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -197,3 +198,21 @@ def test_nothing_brings_it_back(folder: Path, tmp_path: Path, bring_back: Callab
     assert {name for names in left.values() for name in names} <= {"payload", "id"}, "an unknown operation may wait"
     with Memory.open(folder / "memory.db", namespace="ns") as again:
         assert len(again.search(CANARIES["content"], include_inactive=True)) == 0
+
+
+@pytest.mark.parametrize("seed", [2, 14])
+def test_no_page_keeps_a_copy_of_what_moved_away(tmp_path: Path, seed: int) -> None:
+    """SQLite leaves copies of cells in the unused middle of pages that it rebalanced; a purge clears them."""
+    chance = random.Random(seed)
+    memory = Memory.open(tmp_path / "memory.db", durability="normal", preload=False)
+    sizes = [chance.choice([20, 200, 600, 1500]) for _ in range(300)]
+    entries = memory.remember_many([f"MARK{number:04d}Q " + "w" * size for number, size in enumerate(sizes)])
+    order = list(range(300))
+    chance.shuffle(order)
+    for number in order[:200]:
+        assert memory.purge(Selector(ids=[entries[number].id])).scrubbed
+    assert memory.check().ok
+    memory.close()
+    data = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+    assert [number for number in order[:200] if b"MARK%04dQ" % number in data] == []
+    assert all(b"MARK%04dQ" % number in data for number in order[200:])
