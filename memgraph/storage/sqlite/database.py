@@ -207,12 +207,12 @@ class Database:
             cached_statements=512,
         )
         execute = connection.execute
+        if self.damage is not None:  # else SQLite refuses every page of a file that is shorter than its header says
+            execute("pragma writable_schema = on")
         execute("pragma secure_delete = on")
         execute("pragma temp_store = memory")
         execute("pragma cache_size = -16384")
         execute(f"pragma synchronous = {'full' if self.durability == 'full' else 'normal'}")
-        if self.damage is not None:  # else SQLite refuses every page of a file that is shorter than its header says
-            execute("pragma writable_schema = on")
         return connection
 
     def _migrate(self, connection: sqlite3.Connection) -> None:

@@ -64,6 +64,10 @@ def salvage(path: Path, tables: dict[str, tuple[str, ...]]) -> dict[str, tuple[i
     finally:
         old.close()
         new.close()
+    rows, lost = saved["memory"]
+    if lost and not rows:
+        fresh.unlink()
+        raise sqlite3.DatabaseError("no memory in it can be read")
     for suffix in ("", "-wal", "-shm"):
         part = Path(f"{path}{suffix}")
         if part.exists():
