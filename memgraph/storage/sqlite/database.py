@@ -98,6 +98,16 @@ class Database:
         if self.read_only:
             connection = self._connect()
             self._push(connection)
+            if (
+                self.damage is not None
+                and not connection.execute(
+                    "select count(*) from sqlite_master where name in ('memory', 'namespace', 'meta', 'change')"
+                ).fetchone()[0]
+                == 4
+            ):
+                raise StoreCorruptError(
+                    f"{self.where} is damaged ({self.damage}); nothing in it can be read", hint="Restore a backup."
+                )
             if connection.execute("pragma user_version").fetchone()[0] == 0:
                 raise UnavailableError(f"{self.where} holds no memories yet", hint="Open it for writing first.")
             return
