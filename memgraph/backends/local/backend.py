@@ -84,15 +84,15 @@ class LocalBackend:
         self._scrub_pending = False
         self._unchecked = SEAL_CHECK_EVERY
         self._preloading: threading.Thread | None = None
-        self.database.on_fork(self._before_fork, self._after_fork)
+        self.database.on_fork(self.finish_loading, self._after_fork)
         if not self.database.read_only:
             self._recover()
         if preload:
             self._preloading = threading.Thread(target=self._preload, name="memgraph-graph", daemon=True)
             self._preloading.start()
 
-    def _before_fork(self) -> None:
-        """A module that is half imported in another thread can never be imported in a child: let the thread finish."""
+    def finish_loading(self) -> None:
+        """Let the thread that loads the graph finish. A module that it has half imported could not be imported in a forked child."""
         if self._preloading is not None:
             self._preloading.join(timeout=10)
             self._preloading = None
@@ -132,7 +132,7 @@ class LocalBackend:
     def reopen(self) -> None:
         """Open the file anew, after it was replaced."""
         self.database = self._open()
-        self.database.on_fork(self._before_fork, self._after_fork)
+        self.database.on_fork(self.finish_loading, self._after_fork)
         self._graph = self._index = None
 
     def graph_differences(self) -> int:

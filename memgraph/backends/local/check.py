@@ -139,6 +139,7 @@ def _settle(connection: sqlite3.Connection) -> None:
 
 
 def _salvage(store: LocalBackend, path: Path) -> list[Problem]:
+    store.finish_loading()
     store.database.close()
     try:
         files.require_alone(path)
