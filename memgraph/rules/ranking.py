@@ -186,7 +186,9 @@ class Scores:
         docs = np.flatnonzero(wanted)
         reached = self.reached[docs]
         if len(docs) > limit:  # whoever lies further behind than the rest can make up is out
-            keep = reached >= np.partition(reached, len(docs) - limit)[len(docs) - limit] - _most(self.asked, self.columns.feedback)
+            keep = reached >= np.partition(reached, len(docs) - limit)[len(docs) - limit] - _most(
+                self.asked, self.columns.feedback
+            )
             docs, reached = docs[keep], reached[keep]
         total = reached + _priors(self.columns, self.asked, docs)
         ranks = docs if self.columns.ranks is None else self.columns.ranks[docs]

@@ -92,7 +92,7 @@ class LocalBackend:
             self._preloading.start()
 
     def finish_loading(self) -> None:
-        """Let the thread that loads the graph finish. A module that it has half imported could not be imported in a forked child."""
+        """Let the thread that loads the graph finish: what it has half imported could not be imported in a forked child."""
         if self._preloading is not None:
             self._preloading.join(timeout=10)
             self._preloading = None

@@ -21,11 +21,13 @@ _Items = Iterator[ops.Operation | ops.Unknown]
 
 def operations(runner: Runner, scope: Scope) -> Iterator[ops.Operation | ops.Unknown | dict[str, Any]]:
     """Secrets and the scope's tombstones first, then all its operations by version; what waits in places is among them."""
-    for row in runner.run("write/secrets"):
-        yield {"secret": row["name"], "value": row["value"]}
     paths = spaces(runner, scope) or [scope.namespace]
-    for path in paths:
-        yield from _tombstones(runner, path)
+    tombstones = [each for path in paths for each in _tombstones(runner, path)]
+    needed = {each["secret"] for each in tombstones}
+    for row in runner.run("write/secrets"):
+        if row["name"] in needed:
+            yield {"secret": row["name"], "value": row["value"]}
+    yield from tombstones
     streams: list[_Items] = []
     for path in paths:
         streams += [_remembers(runner, path), _events(runner, path), _unknown(runner, path)]
