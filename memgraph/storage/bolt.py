@@ -39,7 +39,7 @@ SCHEMES: Final = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
 MINIMUM: Final = (5, 26)
 _BACK_OFF: Final = 0.02  # seconds; grows to eleven times that
 _LOST_RETRIES: Final = 2
-_MEMORY_RETRIES: Final = 4
+_MEMORY_RETRIES: Final = 2
 _orphans: list[Any] = []  # drivers of the parent process: not ours to close
 
 T = TypeVar("T")
@@ -173,7 +173,7 @@ class Bolt:
                         ) from None
                 else:
                     again = is_again(error) and memory <= _MEMORY_RETRIES
-                if not again:
+                if not again or time.monotonic() - began > self._retry_time:
                     raise self._translated(error) from None
             attempts += 1
             if time.monotonic() - began > self._retry_time:
