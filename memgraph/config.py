@@ -10,16 +10,15 @@ but empty is refused, not passed over: an unset shell variable must not send a t
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal
-
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SecretStr, ValidationError, field_validator
+from typing import Any, Final
 
 from memgraph import checks
 from memgraph.errors import InvalidInputError
 
-__all__ = ["FILE_NAME", "Settings", "default_store", "resolve"]
+__all__ = ["FILE_NAME", "NAMES", "Secret", "Settings", "default_store", "resolve"]
 
 FILE_NAME: Final = "memgraph.toml"
 _PREFIX: Final = "MEMGRAPH_"
@@ -30,7 +29,66 @@ _CREDENTIALS: Final = {
 }
 
 
-class Settings(BaseModel):
+class Secret:
+    """A text that is shown only to who asks for it by name."""
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+
+    def get_secret_value(self) -> str:
+        """The text."""
+        return self._value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and other._value == self._value
+
+    def __hash__(self) -> int:
+        return hash(self._value)
+
+    def __repr__(self) -> str:
+        return "Secret('**********')"
+
+
+def _text(value: Any, field: str) -> str:
+    return checks.text(value, field)
+
+
+def _secret(value: Any, field: str) -> Secret:
+    return value if isinstance(value, Secret) else Secret(checks.text(value, field))
+
+
+def _durability(value: Any, field: str) -> str:
+    if value not in ("full", "normal"):
+        raise InvalidInputError("must be 'full' or 'normal'", field=field)
+    return str(value)
+
+
+def _seconds(value: Any, field: str) -> float:
+    if isinstance(value, str):
+        try:
+            value = float(value)
+        except ValueError:
+            raise InvalidInputError("must be a number of seconds", field=field) from None
+    return checks.fraction(value, field, 0.0, 1e9)
+
+
+_FORMS: Final[dict[str, Callable[[Any, str], Any]]] = {
+    "store": _text,
+    "namespace": checks.namespace,
+    "durability": _durability,
+    "lock_timeout": _seconds,
+    "max_clock_drift": _seconds,
+    "primary": _secret,
+    "neo4j_username": _text,
+    "neo4j_password": _secret,
+    "neo4j_database": _text,
+}
+NAMES: Final = tuple(_FORMS)
+"""The names of the settings."""
+
+
+@dataclass(frozen=True)
+class Settings:
     """What to open and how.
 
     store: a path, ":memory:", or the address of a primary. namespace: its segments joined by "/".
@@ -38,26 +96,19 @@ class Settings(BaseModel):
     lock_timeout: seconds to wait for another process's write lock.
     max_clock_drift: seconds that the version clock may run ahead of this machine's.
     primary: the address of the durable primary, if there is one. neo4j_*: its credentials; a password is never printed.
+    origins: where the values that were set came from, by name.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, allow_inf_nan=False)
-
-    store: str = Field(default_factory=lambda: default_store())
+    store: str = field(default_factory=lambda: default_store())
     namespace: str = "default"
-    durability: Literal["full", "normal"] = "full"
-    lock_timeout: float = Field(10.0, ge=0)
-    max_clock_drift: float = Field(300.0, ge=0)
-    primary: SecretStr | None = None
+    durability: str = "full"
+    lock_timeout: float = 10.0
+    max_clock_drift: float = 300.0
+    primary: Secret | None = None
     neo4j_username: str | None = None
-    neo4j_password: SecretStr | None = None
+    neo4j_password: Secret | None = None
     neo4j_database: str | None = None
-
-    _origins: dict[str, str] = PrivateAttr(default_factory=dict)
-
-    @field_validator("namespace", mode="before")
-    @classmethod
-    def _path(cls, value: Any) -> str:
-        return checks.namespace(value)
+    origins: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
 
     def arguments(self) -> dict[str, Any]:
         """The arguments for `Memory.open`. A namespace that nobody named stays None, so that all can be reached."""
@@ -71,9 +122,9 @@ class Settings(BaseModel):
 
     def origin(self, name: str) -> str:
         """Where a value came from: "argument", a variable's name, a file's path, or "default"."""
-        if name not in type(self).model_fields:
+        if name not in _FORMS:
             raise InvalidInputError(f"there is no setting {name!r}", field="name")
-        return self._origins.get(name, "default")
+        return self.origins.get(name, "default")
 
 
 def default_store() -> str:
@@ -117,15 +168,12 @@ def resolve(
             raise InvalidInputError(
                 f"is set but empty ({origins[name]})", field=name, hint="Unset it or give it a value."
             )
-    try:
-        settings = Settings(**values)
-    except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False)[0]
-        name = str(first["loc"][0])
-        message = first["msg"].removeprefix(f"Value error, {name}: ")
-        raise InvalidInputError(f"{message} ({origins.get(name, 'argument')})", field=name) from None
-    settings._origins.update(origins)
-    return settings
+        try:
+            values[name] = _FORMS[name](value, name)
+        except InvalidInputError as error:
+            message = str(error).removeprefix(f"{name}: ")
+            raise InvalidInputError(f"{message} ({origins[name]})", field=name, hint=error.hint) from None
+    return Settings(**values, origins=origins)
 
 
 def _layers(given: Mapping[str, Any], environ: Mapping[str, str], folder: Path) -> Iterator[tuple[str, str, Any]]:
@@ -133,13 +181,13 @@ def _layers(given: Mapping[str, Any], environ: Mapping[str, str], folder: Path) 
     for name, value in given.items():
         if value is not None:
             yield "argument", name, _at(value, Path()) if name == "store" else value
-    for name in Settings.model_fields:
+    for name in _FORMS:
         value = environ.get(_PREFIX + name.upper())
         if value is not None:
             yield _PREFIX + name.upper(), name, _at(value, Path()) if name == "store" else value
     for path in _files(folder):
         for name, value in _read(path).items():
-            if name not in Settings.model_fields:
+            if name not in _FORMS:
                 raise InvalidInputError(f"is no setting of memgraph ({path})", field=name)
             yield str(path), name, _at(value, path.parent) if name == "store" else value
     for name, variable in _CREDENTIALS.items():

@@ -67,8 +67,10 @@ def _check_lines(report: CheckReport) -> Iterator[str]:
 @pass_call
 def config_command(call: Call) -> None:
     """Show every setting in force and where it came from. Secrets are not shown."""
+    from memgraph.config import NAMES
+
     settings = call.settings()
-    values = {name: _shown(getattr(settings, name)) for name in type(settings).model_fields}
+    values = {name: _shown(getattr(settings, name)) for name in NAMES}
     ignored = [name for name in ("NEO4J_URI",) if os.environ.get(name)]
     answer = {
         "settings": {name: {"value": value, "origin": settings.origin(name)} for name, value in values.items()},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 import platformdirs
@@ -99,7 +100,7 @@ def test_credentials_are_filled_in_and_a_stray_address_is_not_followed(place: Pa
 def test_secrets_are_never_printed(place: Path) -> None:
     environ = {"MEMGRAPH_PRIMARY": "bolt://ada:s3cret-word@host", "NEO4J_PASSWORD": "s3cret-word"}
     settings = resolve(environ=environ, folder=place)
-    for shown in (repr(settings), str(settings), repr(settings.model_dump()), settings.model_dump_json()):
+    for shown in (repr(settings), str(settings), repr(asdict(settings))):
         assert "s3cret-word" not in shown
     with pytest.raises(InvalidInputError) as caught:
         resolve(environ={"NEO4J_PASSWORD": "s3cret-word", "MEMGRAPH_LOCK_TIMEOUT": "s3cret-word"}, folder=place)
@@ -113,7 +114,7 @@ def test_a_namespace_that_nobody_named_leaves_the_whole_store_in_reach(place: Pa
 
 def test_settings_do_not_change_and_know_their_names(place: Path) -> None:
     settings = resolve(environ={}, folder=place)
-    with pytest.raises(ValueError, match="frozen"):
+    with pytest.raises(AttributeError):
         settings.store = "x"  # type: ignore[misc]
     with pytest.raises(InvalidInputError):
         settings.origin("nonsense")
