@@ -283,7 +283,7 @@ class LocalBackend:
 
     def get(self, namespace: str, ids: Sequence[str], now: datetime) -> dict[str, Entry]:
         """The memories with these ids."""
-        with self.database.read() as connection:
+        with self.database.read(snapshot=len(ids) > 1) as connection:
             return reads.by_ids(connection, namespace, ids, now)
 
     def current(
@@ -295,7 +295,7 @@ class LocalBackend:
         valid_at: datetime | None = None,
     ) -> Entry | None:
         """A key's current memory, or as known, or as true, at an instant."""
-        with self.database.read() as connection:
+        with self.database.read(snapshot=known_at is not None or valid_at is not None) as connection:
             return reads.current(connection, namespace, key, now, known_at, valid_at)
 
     def list(self, scope: Scope, filters: Filters, now: datetime, limit: int, after: str | None) -> Page[Entry]:

@@ -31,6 +31,14 @@ __all__ = [
     "visible_at",
 ]
 
+_BY_ID = (
+    f"select memory.ns, {COLUMNS} from namespace join memory on memory.ns = namespace.ns"
+    " where namespace.path = ? and memory.id = ? and memory.version is not null"
+)
+_CURRENT = (
+    f"select {COLUMNS} from namespace join memory on memory.ns = namespace.ns and memory.past = 0"
+    " where namespace.path = ? and memory.key = ? order by memory.version desc limit 1"
+)
 _IN = 500  # values bound in one statement
 
 
@@ -77,16 +85,11 @@ def _entry(connection: sqlite3.Connection, ns: int, path: str, row: Sequence[Any
 
 def by_ids(connection: sqlite3.Connection, path: str, ids: Sequence[str], now: datetime) -> dict[str, Entry]:
     """The memories with these ids."""
-    ns = namespace_number(connection, path)
     found: dict[str, Entry] = {}
-    if ns is None:
-        return found
     for id in ids:
-        row = connection.execute(
-            f"select {COLUMNS} from memory where ns = ? and id = ? and version is not null", (ns, id)
-        ).fetchone()
+        row = connection.execute(_BY_ID, (path, id)).fetchone()
         if row is not None:
-            found[id] = _entry(connection, ns, path, row, now)
+            found[id] = _entry(connection, row[0], path, row[1:], now)
     return found
 
 
@@ -195,18 +198,15 @@ def current(
     valid_at: datetime | None = None,
 ) -> Entry | None:
     """A key's current memory; or as known, or as true in the world, at an instant."""
-    ns = namespace_number(connection, path)
-    if ns is None:
-        return None
     if known_at is None and valid_at is None:
-        row = connection.execute(
-            f"select {COLUMNS} from memory where ns = ? and key = ? and past = 0 order by version desc limit 1",
-            (ns, key),
-        ).fetchone()
+        row = connection.execute(_CURRENT, (path, key)).fetchone()
         if row is None or row[3] != 0:
             return None
         found = entry(row, path, now)
         return found if found.status is Status.ACTIVE else None
+    ns = namespace_number(connection, path)
+    if ns is None:
+        return None
     floor = version_floor(known_at) if known_at is not None else "g"
     slot = Tombs(connection).slot(path, key)
     rows = connection.execute(

@@ -250,8 +250,11 @@ class Database:
     # ---- reading
 
     @contextmanager
-    def read(self) -> Iterator[sqlite3.Connection]:
-        """A connection inside a read transaction: everything read in it is of one instant."""
+    def read(self, snapshot: bool = True) -> Iterator[sqlite3.Connection]:
+        """A connection inside a read transaction: everything read in it is of one instant.
+
+        snapshot: False for a single statement, which is of one instant by itself.
+        """
         if self._closed:
             raise ClosedError(f"{self.where} was closed", hint="Open it again.")
         if self.path is None:
@@ -261,7 +264,8 @@ class Database:
         try:
             connection = self._take()
             try:
-                connection.execute("begin")
+                if snapshot:
+                    connection.execute("begin")
                 yield connection
             finally:
                 if connection.in_transaction:
