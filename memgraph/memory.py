@@ -351,7 +351,8 @@ class Memory:
         take = given.pop
         content = checks.content(take("content", None), "content", self._max_content_bytes)
         key = _optional(take("key", None), "key")
-        id = _optional(take("id", None), "id") or new_id()
+        named = _optional(take("id", None), "id")
+        id = named or new_id()
         title = take("title", None)
         tags, aliases = take("tags", ()), take("aliases", ())
         trust = take("trust", Trust.AGENT)
@@ -413,7 +414,7 @@ class Memory:
             raise InvalidInputError("needs a key", field="if_absent" if absent else "expected_version")
         if given:
             raise InvalidInputError("is not an argument of remember", field=next(iter(map(str, given))))
-        return Draft(operation, expected, bool(absent)), relations
+        return Draft(operation, expected, bool(absent), fresh=named is None), relations
 
     def _embed(self, drafts: builtins.list[Draft], embedder: Embedder) -> builtins.list[Draft]:
         texts = [draft.operation.content for draft in drafts if isinstance(draft.operation, Remember)]

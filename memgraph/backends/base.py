@@ -55,6 +55,7 @@ class Draft:
     """An operation without a version, and the condition it is written under.
 
     expected_version: the version that the key's current memory must have. if_absent: the key must have no current memory.
+    fresh: the id was made just now, so that it cannot be there.
     part_of: the id of a memory written before it in the same call; if that was there already, this is not written again.
     """
 
@@ -62,6 +63,7 @@ class Draft:
     expected_version: str | None = None
     if_absent: bool = False
     part_of: str | None = None
+    fresh: bool = False
 
 
 @dataclass(frozen=True)

@@ -81,12 +81,12 @@ class Applier:
 
     # ---- applying
 
-    def apply(self, operation: ops.Operation | ops.Unknown) -> bool:
-        """Apply a stamped operation; True if it changed anything."""
+    def apply(self, operation: ops.Operation | ops.Unknown, fresh: bool = False) -> bool:
+        """Apply a stamped operation; True if it changed anything. fresh: its memory's id was made just now."""
         self._newest = max(self._newest, operation.version)
         match operation:
             case ops.Remember():
-                return self._remember(operation)
+                return self._remember(operation, fresh)
             case ops.Retire():
                 return self._life(operation, operation.cause)
             case ops.Restore():
@@ -105,10 +105,12 @@ class Applier:
                 return self._keep(operation)
         raise TypeError(f"not an operation: {type(operation).__name__}")
 
-    def _remember(self, operation: ops.Remember) -> bool:
+    def _remember(self, operation: ops.Remember, fresh: bool) -> bool:
         execute = self.connection.execute
         ns = self.namespace(operation.namespace)
-        row = execute("select seq, version from memory where ns = ? and id = ?", (ns, operation.id)).fetchone()
+        row = None
+        if not fresh:
+            row = execute("select seq, version from memory where ns = ? and id = ?", (ns, operation.id)).fetchone()
         if row is not None and row[1] is not None:
             return False
         if self.tombs.dead(operation):

@@ -184,7 +184,7 @@ class LocalBackend:
                 results.append("")
                 continue
             if isinstance(operation, Remember):
-                known = self._known(applier, operation)
+                known = None if draft.fresh else self._known(applier, operation)
                 if known is not None:
                     results.append(known)
                     repeated.add(operation.id)
@@ -192,7 +192,7 @@ class LocalBackend:
                 if draft.if_absent or draft.expected_version is not None:
                     self._require(connection, operation, draft)
             stamped = operation.stamped(clock.tick())
-            applier.apply(stamped)
+            applier.apply(stamped, draft.fresh)
             results.append(entry_of(stamped, self._now()) if isinstance(stamped, Remember) else stamped.version)
             _log.info("%s %s", operation.op, stamped.version)  # an id that a caller chose is data, and may be purged
         applier.finish()

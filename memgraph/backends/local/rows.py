@@ -78,7 +78,8 @@ def entry(row: sqlite3.Row | tuple[Any, ...], namespace: str, now: datetime, sup
 
 def entry_of(operation: Remember, now: datetime) -> Entry:
     """The Entry that a stamped Remember has just made, before anything else happens to it."""
-    values = {name: getattr(operation, name) for name in _SHARED}
+    given = operation.__dict__
+    values = {name: given[name] for name in _SHARED}
     values.update(
         feedback_count=0,
         feedback_sum=0.0,
