@@ -111,14 +111,42 @@ class Settings:
     origins: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
 
     def arguments(self) -> dict[str, Any]:
-        """The arguments for `Memory.open`. A namespace that nobody named stays None, so that all can be reached."""
-        return {
+        """The arguments for `Memory.open`. A namespace that nobody named stays None, so that all can be reached.
+
+        Raises InvalidInputError where a file in the working folder names an address that credentials of the environment,
+        meant for another, would be sent to.
+        """
+        address = "store" if "://" in self.store else "primary" if self.primary is not None else None
+        found: dict[str, Any] = {
             "path": self.store,
             "namespace": None if self.origin("namespace") == "default" else self.namespace,
             "durability": self.durability,
             "lock_timeout": self.lock_timeout,
             "max_clock_drift": self.max_clock_drift,
         }
+        if address is None:
+            return found
+        if self.origin(address).endswith(FILE_NAME) and self.origin("neo4j_password") == "NEO4J_PASSWORD":
+            raise InvalidInputError(
+                f"NEO4J_PASSWORD is not sent to an address that {self.origin(address)} names",
+                field=address,
+                hint="Name the address with MEMGRAPH_PRIMARY, or the password with MEMGRAPH_NEO4J_PASSWORD.",
+            )
+        if self.primary is not None:
+            found["primary"] = self.primary.get_secret_value()
+            if self.origin("store") == "default":
+                found["path"] = None
+        if self.neo4j_password is not None:
+            found["auth"] = (self.neo4j_username or "neo4j", self.neo4j_password.get_secret_value())
+        return found | {"database": self.neo4j_database}
+
+    @property
+    def where(self) -> str:
+        """Which store a call touches, without credentials."""
+        address = self.primary.get_secret_value() if self.primary is not None else ""
+        if not address or self.origin("store") != "default":
+            return self.store
+        return address.rpartition("@")[2] if "@" in address else address
 
     def origin(self, name: str) -> str:
         """Where a value came from: "argument", a variable's name, a file's path, or "default"."""

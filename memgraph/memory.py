@@ -140,6 +140,8 @@ class Memory:
         path: str | Path | None = None,
         *,
         primary: str | None = None,
+        auth: tuple[str, str] | None = None,
+        database: str | None = None,
         namespace: str | Sequence[str] | None = None,
         durability: str = "full",
         read_only: bool = False,
@@ -153,41 +155,49 @@ class Memory:
         """Open a store, made if it is not there.
 
         path: a file; ":memory:" for this process's memory; None for the platform's data folder.
+        primary: the address of a Neo4j that holds the memories (also as `path`): neo4j://, bolt:// or their TLS schemes.
+        auth: (user, password) for it. database: its name, None for the server's default.
         namespace: "acme/user-1" or its segments; None for "default" with a way to every other.
         durability: "full" (each write is on the device when it returns) or "normal" (a power cut may take the last writes).
         read_only: open for reading. lock_timeout: seconds to wait for another process's write.
         max_clock_drift: seconds that versions may run ahead of the clock. max_content_bytes: the longest content, UTF-8.
         embedder: makes vectors that add to the ranking. clock: Unix seconds. preload: load the graph in the background.
 
-        Raises StoreCorruptError, StoreVersionError, StoreLockedError, UnavailableError, ReadOnlyError.
+        Raises StoreCorruptError, StoreVersionError, StoreLockedError, UnavailableError, ReadOnlyError, AuthError.
         """
-        from memgraph.backends.local.backend import LocalBackend
-
-        if primary is not None or (isinstance(path, str) and "://" in path):
+        if isinstance(path, str) and "://" in path:
+            path, primary = None, checks.text(primary or path, "primary")
+        elif path is not None and primary is not None:
             raise UnsupportedError(
-                "this build has no Neo4j primary yet", hint="Give a file, or ':memory:', and no primary."
+                "a file with a primary over it is not built yet", hint="Give a file, or a primary, and not both."
             )
         if durability not in ("full", "normal"):
             raise InvalidInputError("must be 'full' or 'normal'", field="durability")
         if namespace is not None:
             namespace = checks.namespace(namespace)
-        if path is None:
-            from memgraph.config import default_store
-
-            path = default_store()
         if preload:
             complete(Value)
-        file = None if path == ":memory:" else _file(path).expanduser()
-        lock_timeout = checks.fraction(lock_timeout, "lock_timeout", 0.0, 1e6)
-        backend = LocalBackend(
-            file,
-            durability=durability,
-            lock_timeout=lock_timeout,
-            read_only=read_only,
-            max_clock_drift=max_clock_drift,
-            clock=clock,
-            preload=preload,
-        )
+        backend: Backend
+        if primary is not None:
+            from memgraph.backends.neo4j.backend import Neo4jBackend
+
+            backend = Neo4jBackend(primary, auth=auth, database=database, max_clock_drift=max_clock_drift, clock=clock)
+        else:
+            from memgraph.backends.local.backend import LocalBackend
+
+            if path is None:
+                from memgraph.config import default_store
+
+                path = default_store()
+            backend = LocalBackend(
+                None if path == ":memory:" else _file(path).expanduser(),
+                durability=durability,
+                lock_timeout=checks.fraction(lock_timeout, "lock_timeout", 0.0, 1e6),
+                read_only=read_only,
+                max_clock_drift=max_clock_drift,
+                clock=clock,
+                preload=preload,
+            )
         return cls(
             backend,
             namespace,

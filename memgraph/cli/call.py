@@ -58,7 +58,8 @@ class Call:
             level = logging.DEBUG if self.verbose > 1 else logging.INFO
             logging.basicConfig(stream=sys.stderr, level=level, format="%(levelname)s %(name)s: %(message)s")
         settings = self.settings()
-        if not create and _is_path(settings.store) and not Path(settings.store).exists():
+        remote = settings.primary is not None
+        if not (create or remote) and _is_path(settings.store) and not Path(settings.store).exists():
             raise NotFoundError(
                 f"there is no store at {settings.store}",
                 hint="Write a first memory with `memgraph remember`, or name another store with --store.",
@@ -70,7 +71,7 @@ class Call:
     def target(self) -> str:
         """The store and namespace that the command touches, in words."""
         settings = self.settings()
-        return f"store {settings.store}, namespace {settings.namespace}"
+        return f"store {settings.where}, namespace {settings.namespace}"
 
     def confirm(self, action: str, *, yes: bool) -> None:
         """Say what is about to happen and where, and ask unless `yes`. Raises RefusedError unless it is confirmed."""

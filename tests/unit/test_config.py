@@ -119,3 +119,24 @@ def test_settings_do_not_change_and_know_their_names(place: Path) -> None:
     with pytest.raises(InvalidInputError):
         settings.origin("nonsense")
     assert Settings(store="x").origin("store") == "default"
+
+
+def test_a_primary_is_opened_with_its_credentials(place: Path) -> None:
+    environ = {"MEMGRAPH_PRIMARY": "bolt://host", "NEO4J_PASSWORD": "s3cret-word", "NEO4J_DATABASE": "d"}
+    found = resolve(environ=environ, folder=place).arguments()
+    assert (found["path"], found["primary"], found["auth"], found["database"]) == (
+        None,
+        "bolt://host",
+        ("neo4j", "s3cret-word"),
+        "d",
+    )
+    assert "primary" not in resolve(environ={"NEO4J_PASSWORD": "s3cret-word"}, folder=place).arguments()
+
+
+def test_a_file_cannot_have_the_environments_password_sent_to_it(place: Path) -> None:
+    (place / "memgraph.toml").write_text('primary = "bolt://elsewhere"\n')
+    with pytest.raises(InvalidInputError) as caught:
+        resolve(environ={"NEO4J_PASSWORD": "s3cret-word"}, folder=place).arguments()
+    assert "s3cret-word" not in str(caught.value)
+    own = resolve(environ={"MEMGRAPH_NEO4J_PASSWORD": "s3cret-word"}, folder=place).arguments()
+    assert own["auth"] == ("neo4j", "s3cret-word")
