@@ -46,6 +46,8 @@ _UNSEEN: Final = frozenset({"Zs", "Zl", "Zp", "Cc", "Cf"})
 
 
 def _blank(value: str) -> bool:
+    if value and value[0].isalnum():  # nearly every text, and no need to look further
+        return False
     return not value or value.isspace() or all(unicodedata.category(c) in _UNSEEN for c in value)
 
 

@@ -49,6 +49,7 @@ class Applier:
         self._namespaces: dict[str, int] = {}
         self._docs: dict[int, int] = {}
         self._log: list[tuple[int, int, int, int | None]] = []
+        self._waiting: list[tuple[int, int, int]] = []
         self._newest = ""
         self._gone: dict[int, list[int]] = defaultdict(list)
 
@@ -144,7 +145,7 @@ class Applier:
             self._log.append((ns, MEMORY, newest[0], None))
         if operation.embedding is not None:
             self._embed(seq, operation.embedding)
-        execute("insert into unsealed values(?, ?, ?)", (ns, doc, seq))
+        self._waiting.append((ns, doc, seq))
         self._log.append((ns, MEMORY, seq, None))
         return True
 
@@ -379,6 +380,7 @@ class Applier:
     def finish(self) -> None:
         """Write the document counters, the newest version seen and the change log."""
         execute = self.connection.execute
+        self.connection.executemany("insert into unsealed values(?, ?, ?)", self._waiting)
         for ns, docs in self._docs.items():
             execute("update namespace set docs = ? where ns = ?", (docs, ns))
         if self._newest:
@@ -390,6 +392,7 @@ class Applier:
         self.connection.executemany("insert into change(ns, what, a, b) values(?, ?, ?, ?)", dict.fromkeys(self._log))
         for ns, gone in self._gone.items():
             self._clean(ns, gone)
+        self._waiting.clear()
         self._docs.clear()
         self._log.clear()
         self._gone.clear()

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Iterable
-from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 from memgraph.checks import from_micros
 from memgraph.clock import recorded_at
@@ -17,27 +16,40 @@ if TYPE_CHECKING:
 
 __all__ = ["forget", "is_stale", "loader", "rebuild", "seal"]
 
+_AHEAD: Final = 64
+_ROW: Final = (
+    "select content, key, tags, aliases, actor, valid_from, version from memory where seq = ? and version is not null"
+)
+_ROWS: Final = (
+    "select seq, content, key, tags, aliases, actor, valid_from, version from memory"
+    " where seq >= ? and seq < ? and version is not null"
+)
+
 
 def loader(connection: sqlite3.Connection) -> Callable[[int], textindex.Document | None]:
-    """A function that gives the document of a memory's number."""
-
+    """A function that gives the document of a memory's number. It reads ahead, as documents are asked for in their order."""
     from memgraph.storage import textindex
 
+    ahead: dict[int, tuple[Any, ...]] = {}
+    end = 0
+
     def load(seq: int) -> textindex.Document | None:
-        row = connection.execute(
-            "select content, key, tags, aliases, actor, valid_from, version from memory where seq = ?", (seq,)
-        ).fetchone()
-        if row is None or row[6] is None:
+        nonlocal end
+        if seq not in ahead and seq >= end:
+            ahead.clear()
+            end = seq + _AHEAD
+            ahead.update((row[0], row[1:]) for row in connection.execute(_ROWS, (seq, end)))
+        row = ahead.pop(seq, None) or connection.execute(_ROW, (seq,)).fetchone()
+        if row is None:
             return None
         content, key, tags, aliases, actor, valid_from, version = row
-        when: datetime = recorded_at(version) if valid_from is None else from_micros(valid_from)
         found = terms(
             content,
             key=key,
             tags=() if tags == "[]" else json.loads(tags),
             aliases=() if aliases == "[]" else json.loads(aliases),
             actor=actor,
-            when=when,
+            when=recorded_at(version) if valid_from is None else from_micros(valid_from),
         )
         return textindex.Document(found.counts, found.length, found.flags)
 
