@@ -42,10 +42,10 @@ def test_settings_and_the_command_line(neo4j_server: Server, space: str) -> None
     with Memory.open(**resolve(environ=environ).arguments()) as memory:
         memory.remember("written through the settings", key="k")
 
-    def run(*words: str) -> str:
+    def run(*words: str, code: int = 0) -> str:
         command = [sys.executable, "-m", "memgraph", *words]
         done = subprocess.run(command, env=os.environ | environ, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
+        assert done.returncode == code, done.stderr
         if neo4j_server.auth:
             assert neo4j_server.auth[1] not in done.stdout + done.stderr
         return done.stdout
@@ -53,6 +53,7 @@ def test_settings_and_the_command_line(neo4j_server: Server, space: str) -> None
     assert json.loads(run("--json", "current", "k"))["content"] == "written through the settings"
     run("remember", "from the command line", "--key", "k")
     assert "from the command line" in run("search", "command line")
-    assert "purged" in run("purge", "--key", "k", "--yes")
+    # partial: the server's transaction logs hold what was purged until they rotate, and the receipt says so
+    assert "purged" in run("purge", "--key", "k", "--yes", code=6)
     assert json.loads(run("--json", "count"))["count"] == 0
     assert neo4j_server.uri in run("config")

@@ -494,7 +494,7 @@ def test_exit_codes(error: Exception, code: int) -> None:
         (["purge", "--key", "k"], 4, "RefusedError"),
         (["status", "--store", "no-such.db"], 3, "NotFoundError"),
         (["status", "--store", "text.db"], 1, "StoreCorruptError"),
-        (["status", "--store", "neo4j://localhost"], 1, "UnsupportedError"),
+        (["status", "--store", "bolt://127.0.0.1:1"], 5, "UnavailableError"),
     ],
 )
 def test_errors_are_one_object_on_standard_error(arguments: list[str], code: int, name: str, run: Run) -> None:
