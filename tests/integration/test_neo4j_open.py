@@ -56,4 +56,4 @@ def test_settings_and_the_command_line(neo4j_server: Server, space: str) -> None
     # partial: the server's transaction logs hold what was purged until they rotate, and the receipt says so
     assert "purged" in run("purge", "--key", "k", "--yes", code=6)
     assert json.loads(run("--json", "count"))["count"] == 0
-    assert neo4j_server.uri in run("config")
+    assert "MEMGRAPH_PRIMARY" in run("config")

@@ -504,7 +504,7 @@ def test_errors_are_one_object_on_standard_error(arguments: list[str], code: int
     assert result.stdout == ""
     told = strict(result.stderr)
     assert set(told) == {"error", "message", "retryable", "hint"}
-    assert (told["error"], told["retryable"]) == (name, False)
+    assert (told["error"], told["retryable"]) == (name, name == "UnavailableError")
     assert told["message"]
     plain = run(*arguments, code=code)
     assert plain.stdout == ""
