@@ -1,1 +1,1 @@
-"""."""
+"""Bytes and sockets: files, queries and connections that know no meaning."""

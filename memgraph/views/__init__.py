@@ -1,1 +1,1 @@
-"""."""
+"""Text made of values: what people look at."""

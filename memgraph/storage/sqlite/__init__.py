@@ -1,1 +1,1 @@
-"""."""
+"""A SQLite file: its tables, its handles, group commit, repair."""
