@@ -13,6 +13,7 @@ from neo4j.exceptions import (
     Forbidden,
     IncompleteCommit,
     Neo4jError,
+    ResultFailedError,
     ServiceUnavailable,
     SessionExpired,
     TransientError,
@@ -52,8 +53,8 @@ def _code(error: BaseException) -> str:
 
 
 def is_again(error: BaseException) -> bool:
-    """Whether the server asks to run the same once more."""
-    return isinstance(error, TransientError) or _code(error) in _AGAIN
+    """Whether the server asks to run the same once more, or a transaction failed through an earlier result of its own."""
+    return isinstance(error, TransientError | ResultFailedError) or _code(error) in _AGAIN
 
 
 def is_out_of_memory(error: BaseException) -> bool:

@@ -114,15 +114,27 @@ class Database:
         connection = self._connect()
         self._writer = connection
         try:
-            if self.path is not None:
-                connection.execute("pragma journal_mode = wal")
-            self._migrate(connection)
+            self._prepare(connection)
         except sqlite3.OperationalError as error:
             if not isinstance(translate(error, self.where), ReadOnlyError):
                 raise
             connection.close()
             self._writer, self.read_only, self._mode = None, True, "ro"
             self._push(self._connect())
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        """Make the file a store. SQLite does not wait for another process that is doing the same, so this does."""
+        deadline = time.monotonic() + self.lock_timeout
+        while True:
+            try:
+                if self.path is not None:
+                    connection.execute("pragma journal_mode = wal")
+                return self._migrate(connection)
+            except sqlite3.OperationalError as error:
+                locked = isinstance(translate(error, self.where), StoreLockedError)
+                if not locked or time.monotonic() >= deadline:
+                    raise
+            time.sleep(0.01)
 
     def _look(self, path: Path) -> None:
         """Judge the file by its first bytes, before SQLite may touch it."""
