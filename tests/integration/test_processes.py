@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -108,3 +109,16 @@ def test_a_lock_held_for_a_moment(path: Path) -> None:
             memory.remember("after", key="k")
             assert holder.wait(30) == 0
         assert memory.current("k").content == "after"
+
+
+def test_many_open_a_new_store_at_once(tmp_path: Path) -> None:
+    """SQLite refuses at once where two make a file a store; an opener waits for the other instead."""
+    script = "import sys; from memgraph import Memory; Memory.open(sys.argv[1], lock_timeout=30).remember('a')"
+    for turn in range(4):
+        path = tmp_path / f"memory-{turn}.db"
+        command = [sys.executable, "-c", script, str(path)]
+        children = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(6)]
+        said = [child.communicate()[1] for child in children]
+        assert [child.returncode for child in children] == [0] * 6, said
+        with Memory.open(path) as memory:
+            assert memory.count() == 6
