@@ -13,9 +13,9 @@ from typing import Annotated, Any, Final, Literal, Self
 from pydantic import Field, TypeAdapter, ValidationError
 
 from memgraph import checks
-from memgraph.clock import parse_version, recorded_micros
+from memgraph.clock import parse_version, recorded_at, recorded_micros
 from memgraph.errors import InvalidInputError
-from memgraph.models import Trust, Value, trusted
+from memgraph.models import Entry, Status, Trust, Value, trusted
 
 __all__ = [
     "FORMAT",
@@ -31,6 +31,7 @@ __all__ = [
     "Supersede",
     "Unknown",
     "Unrelate",
+    "entry_of",
     "parse",
 ]
 
@@ -98,6 +99,32 @@ class Remember(Operation):
             and self.valid_to is not None
             and checks.micros(self.valid_to) <= recorded_micros(self.version)
         )
+
+
+_SHARED: Final = tuple(name for name in Entry.model_fields if name in Remember.model_fields and name != "restores")
+
+
+def entry_of(operation: Remember, now: datetime, stored_on: tuple[str, ...]) -> Entry:
+    """The Entry that a stamped Remember has just made, before anything else happens to it."""
+    given = operation.__dict__
+    status = Status.ACTIVE
+    if operation.describes_past:
+        status = Status.SUPERSEDED
+    elif operation.expires_at is not None and operation.expires_at <= now:
+        status = Status.EXPIRED
+    values = {name: given[name] for name in _SHARED}
+    values.update(
+        feedback_count=0,
+        feedback_sum=0.0,
+        recorded_at=recorded_at(operation.version),
+        status=status,
+        superseded_by=None,
+        restores=operation.restores.id if operation.restores else None,
+        restores_version=operation.restores.version if operation.restores else None,
+        stored_on=stored_on,
+        degraded=None,
+    )
+    return trusted(Entry, values)
 
 
 class Supersede(Operation):

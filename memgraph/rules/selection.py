@@ -5,16 +5,21 @@ The engines narrow in their own languages; what they return is what these functi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final, Literal
 
-from memgraph.models import Condition, Entry, Filters, Selector, Status
+from memgraph.models import Condition, Entry, Filters, PurgePlan, Selector, Status
 
 __all__ = [
     "conditions_match",
     "is_empty",
     "matches",
+    "purge_plan",
+    "selector_digest",
     "selector_matches",
     "selector_test",
     "value_purges",
@@ -178,3 +183,29 @@ def value_purges(selector: Selector, namespace: str) -> list[tuple[str, str]]:
     if selector.lineage or len(named) != 1:
         return []
     return [(name, getattr(selector, name)) for name in _VALUES if name in named]
+
+
+def purge_plan(
+    namespace: str, subtree: bool, selector: Selector, entries: Sequence[Entry], at: datetime, store: str
+) -> PurgePlan:
+    """The plan to purge these entries, which a selector matched in a namespace (with `subtree`, below it too) of a store."""
+    ids: dict[str, list[str]] = {}
+    for found in sorted(entries, key=lambda each: (each.namespace, each.id)):
+        ids.setdefault(found.namespace, []).append(found.id)
+    return PurgePlan(
+        namespace=namespace,
+        subtree=subtree,
+        selector=selector,
+        store=store,
+        at=at,
+        ids={path: tuple(named) for path, named in ids.items()},
+        by_kind=dict(sorted(Counter(found.kind for found in entries).items())),
+        by_status=dict(sorted(Counter(found.status.value for found in entries).items())),
+        digest=hashlib.sha256(json.dumps(ids, ensure_ascii=False).encode()).hexdigest(),
+    )
+
+
+def selector_digest(selector: Selector, namespace: str, subtree: bool) -> str:
+    """A digest that names a selector without repeating it."""
+    text = f"{namespace}\0{subtree}\0{selector.model_dump_json(exclude_defaults=True)}"
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from memgraph.backends.base import Draft, Query, Scope
 from memgraph.backends.local import apply, dump, lines, reads, tombs
-from memgraph.backends.local.rows import COLUMNS, STATUSES, entry, entry_of
+from memgraph.backends.local.rows import COLUMNS, STATUSES, entry
 from memgraph.checks import from_micros
 from memgraph.clock import EPOCH, Clock, millis, new_writer
 from memgraph.errors import ConflictError, MemgraphError, PurgedError
@@ -37,7 +37,8 @@ from memgraph.models import (
     Status,
     StoreStatus,
 )
-from memgraph.operations import Operation, Remember, Unknown
+from memgraph.operations import Operation, Remember, Unknown, entry_of
+from memgraph.rules.selection import selector_digest
 from memgraph.storage.sqlite.database import Database
 from memgraph.storage.sqlite.schema import SCHEMA_VERSION
 
@@ -193,7 +194,9 @@ class LocalBackend:
                     self._require(connection, operation, draft)
             stamped = operation.stamped(clock.tick())
             applier.apply(stamped, draft.fresh)
-            results.append(entry_of(stamped, self._now()) if isinstance(stamped, Remember) else stamped.version)
+            results.append(
+                entry_of(stamped, self._now(), ("local",)) if isinstance(stamped, Remember) else stamped.version
+            )
             _log.info("%s %s", operation.op, stamped.version)  # an id that a caller chose is data, and may be purged
         applier.finish()
         return results
@@ -419,7 +422,7 @@ class LocalBackend:
             version=version,
             store=self.database.where,
             namespaces=tuple(plan.ids) or (plan.namespace,),
-            selector_digest=purge.digest_of(plan.selector, scope),
+            selector_digest=selector_digest(plan.selector, plan.namespace, plan.subtree),
             plan_digest=plan.digest,
             removed=removed,
             scrubbed=not self._scrub_pending,

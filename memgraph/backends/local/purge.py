@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import sqlite3
-from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime
 
@@ -19,9 +16,9 @@ from memgraph.clock import Clock, new_id
 from memgraph.errors import ConflictError
 from memgraph.models import Entry, PurgePlan, Selector
 from memgraph.operations import Purge
-from memgraph.rules.selection import selector_test, value_purges
+from memgraph.rules.selection import purge_plan, selector_test, value_purges
 
-__all__ = ["digest_of", "plan", "purge", "select"]
+__all__ = ["plan", "purge", "select"]
 
 
 def select(
@@ -77,26 +74,7 @@ def plan(
     """What a purge of this selector would remove now."""
     entries = list(select(connection, graph, scope, selector, now))
     entries += _copies(connection, entries, now)
-    ids: dict[str, list[str]] = {}
-    for found in sorted(entries, key=lambda each: (each.namespace, each.id)):
-        ids.setdefault(found.namespace, []).append(found.id)
-    return PurgePlan(
-        namespace=scope.namespace,
-        subtree=scope.subtree,
-        selector=selector,
-        store=store,
-        at=now,
-        ids={path: tuple(named) for path, named in ids.items()},
-        by_kind=dict(sorted(Counter(found.kind for found in entries).items())),
-        by_status=dict(sorted(Counter(found.status.value for found in entries).items())),
-        digest=hashlib.sha256(json.dumps(ids, ensure_ascii=False).encode()).hexdigest(),
-    )
-
-
-def digest_of(selector: Selector, scope: Scope) -> str:
-    """A digest that names a selector without repeating it."""
-    text = f"{scope.namespace}\0{scope.subtree}\0{selector.model_dump_json(exclude_defaults=True)}"
-    return hashlib.sha256(text.encode()).hexdigest()
+    return purge_plan(scope.namespace, scope.subtree, selector, entries, now, store)
 
 
 def purge(

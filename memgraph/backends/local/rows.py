@@ -12,12 +12,11 @@ from memgraph.clock import recorded_at
 from memgraph.models import Entry, Status, Trust, trusted
 from memgraph.operations import Origin, Remember
 
-__all__ = ["COLUMNS", "STATUSES", "entry", "entry_of", "remember_of", "values_of"]
+__all__ = ["COLUMNS", "STATUSES", "entry", "remember_of", "values_of"]
 
 STATUSES: Final = ("active", "superseded", "forgotten", "released", "pruned")
 _STATUS: Final = (Status.ACTIVE, Status.SUPERSEDED, Status.FORGOTTEN, Status.RELEASED, Status.PRUNED)
 _TRUST: Final = {trust.value: trust for trust in Trust}
-_SHARED: Final = tuple(name for name in Entry.model_fields if name in Remember.model_fields and name != "restores")
 
 COLUMNS: Final = (
     "memory.seq, memory.id, memory.version, memory.status, memory.key, memory.kind, memory.subject, memory.title, "
@@ -74,31 +73,6 @@ def entry(row: sqlite3.Row | tuple[Any, ...], namespace: str, now: datetime, sup
         "degraded": None,
     }
     return trusted(Entry, values)
-
-
-def entry_of(operation: Remember, now: datetime) -> Entry:
-    """The Entry that a stamped Remember has just made, before anything else happens to it."""
-    given = operation.__dict__
-    values = {name: given[name] for name in _SHARED}
-    values.update(
-        feedback_count=0,
-        feedback_sum=0.0,
-        recorded_at=recorded_at(operation.version),
-        status=_born(operation, now),
-        superseded_by=None,
-        restores=operation.restores.id if operation.restores else None,
-        restores_version=operation.restores.version if operation.restores else None,
-        stored_on=("local",),
-        degraded=None,
-    )
-    return trusted(Entry, values)
-
-
-def _born(operation: Remember, now: datetime) -> Status:
-    if operation.describes_past:
-        return Status.SUPERSEDED
-    over = operation.expires_at is not None and operation.expires_at <= now
-    return Status.EXPIRED if over else Status.ACTIVE
 
 
 def values_of(operation: Remember, past: bool) -> tuple[Any, ...]:

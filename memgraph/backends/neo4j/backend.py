@@ -32,7 +32,7 @@ from memgraph.models import (
     StoreStatus,
 )
 from memgraph.operations import Operation, Purge, Unknown
-from memgraph.rules.selection import value_purges
+from memgraph.rules.selection import selector_digest, value_purges
 from memgraph.storage.bolt import Bolt, Runner
 
 if TYPE_CHECKING:
@@ -233,7 +233,7 @@ class Neo4jBackend:
             version=version,
             store=self.bolt.where,
             namespaces=tuple(plan.ids) or (plan.namespace,),
-            selector_digest=purge.digest_of(plan.selector, scope),
+            selector_digest=selector_digest(plan.selector, plan.namespace, plan.subtree),
             plan_digest=plan.digest,
             removed=purge.removed(counts),
             scrubbed=False,

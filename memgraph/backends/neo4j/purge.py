@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -16,9 +14,10 @@ from memgraph.backends.neo4j.writes import PAGE, REMOVED, Put, add, bury, feed
 from memgraph.errors import ConflictError
 from memgraph.models import Entry, PurgePlan, Selector
 from memgraph.operations import PURGE_FIELDS, Purge
+from memgraph.rules.selection import purge_plan
 from memgraph.storage.bolt import Bolt, Runner
 
-__all__ = ["apply", "digest_of", "first", "heads_of", "pages", "plan", "same_set", "sweep", "take_in"]
+__all__ = ["apply", "first", "heads_of", "pages", "plan", "same_set", "sweep", "take_in"]
 
 Counts = dict[str, int]
 _STATEMENT: Final = {"key": "write/purge_page_key"}
@@ -31,20 +30,7 @@ def plan(runner: Runner, scope: Scope, selector: Selector, now: datetime, store:
     """What a purge of this selector would remove now, restored copies included."""
     entries = list(lines.select(runner, scope, selector, now))
     entries += _copies(runner, entries, now)
-    ids: dict[str, list[str]] = {}
-    for found in sorted(entries, key=lambda each: (each.namespace, each.id)):
-        ids.setdefault(found.namespace, []).append(found.id)
-    return PurgePlan(
-        namespace=scope.namespace,
-        subtree=scope.subtree,
-        selector=selector,
-        store=store,
-        at=now,
-        ids={path: tuple(named) for path, named in ids.items()},
-        by_kind=dict(sorted(Counter(found.kind for found in entries).items())),
-        by_status=dict(sorted(Counter(found.status.value for found in entries).items())),
-        digest=hashlib.sha256(json.dumps(ids, ensure_ascii=False).encode()).hexdigest(),
-    )
+    return purge_plan(scope.namespace, scope.subtree, selector, entries, now, store)
 
 
 def _copies(runner: Runner, entries: Sequence[Entry], now: datetime) -> list[Entry]:
@@ -59,12 +45,6 @@ def _copies(runner: Runner, entries: Sequence[Entry], now: datetime) -> list[Ent
             more |= {row["id"] for row in rows}
         copies += reads.by_ids(runner, path, sorted(more - ids), now).values()
     return copies
-
-
-def digest_of(selector: Selector, scope: Scope) -> str:
-    """A digest that names a selector without repeating it."""
-    text = f"{scope.namespace}\0{scope.subtree}\0{selector.model_dump_json(exclude_defaults=True)}"
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def same_set(fresh: PurgePlan, planned: PurgePlan) -> None:

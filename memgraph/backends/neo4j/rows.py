@@ -17,12 +17,11 @@ from memgraph.clock import recorded_at
 from memgraph.models import Entry, Status, Trust, trusted
 from memgraph.operations import Origin, Remember
 
-__all__ = ["STORED_ON", "entry", "entry_of", "events", "properties", "remember_of"]
+__all__ = ["STORED_ON", "entry", "events", "properties", "remember_of"]
 
 STORED_ON: Final = ("neo4j",)
 _TRUST: Final = {trust.value: trust for trust in Trust}
 _PLAIN: Final = ("key", "subject", "actor", "session", "valid_from", "valid_to", "expires_at", "reason")
-_SHARED: Final = tuple(name for name in Entry.model_fields if name in Remember.model_fields and name != "restores")
 
 
 def properties(operation: Remember) -> dict[str, Any]:
@@ -86,30 +85,6 @@ def entry(row: Mapping[str, Any], now: datetime, superseded_by: str | None = Non
         "degraded": None,
     }
     return trusted(Entry, values)
-
-
-def entry_of(operation: Remember, now: datetime) -> Entry:
-    """The Entry that a stamped Remember has just made, before anything else happens to it."""
-    values = {name: getattr(operation, name) for name in _SHARED}
-    values.update(
-        feedback_count=0,
-        feedback_sum=0.0,
-        recorded_at=recorded_at(operation.version),
-        status=_born(operation, now),
-        superseded_by=None,
-        restores=operation.restores.id if operation.restores else None,
-        restores_version=operation.restores.version if operation.restores else None,
-        stored_on=STORED_ON,
-        degraded=None,
-    )
-    return trusted(Entry, values)
-
-
-def _born(operation: Remember, now: datetime) -> Status:
-    if operation.describes_past:
-        return Status.SUPERSEDED
-    over = operation.expires_at is not None and operation.expires_at <= now
-    return Status.EXPIRED if over else Status.ACTIVE
 
 
 def remember_of(row: Mapping[str, Any]) -> Remember:

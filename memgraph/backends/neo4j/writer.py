@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 import memgraph.operations as ops
 from memgraph.backends.base import Draft
 from memgraph.backends.neo4j import reads
-from memgraph.backends.neo4j.rows import entry_of
+from memgraph.backends.neo4j.rows import STORED_ON
 from memgraph.backends.neo4j.tombs import Secrets
 from memgraph.backends.neo4j.writes import PAGE, Put, feed, put
 from memgraph.checks import from_micros
@@ -204,7 +204,7 @@ class Writer:
             plan.operations.append(stamped)
             results[number] = stamped.version
             if isinstance(stamped, ops.Remember):
-                results[number] = known[stamped.id] = entry_of(stamped, now)
+                results[number] = known[stamped.id] = ops.entry_of(stamped, now, STORED_ON)
                 if stamped.key is not None and not stamped.describes_past:
                     plan.slots[stamped.key] = _Slot(stamped.version, stamped.expires_at)
 
