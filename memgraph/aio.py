@@ -113,6 +113,7 @@ class AsyncMemory:
     export_to = _awaited(Memory.export_to)
     import_from = _awaited(Memory.import_from)
     check = _awaited(Memory.check)
+    set_up = _awaited(Memory.set_up)
     stats = _awaited(Memory.stats)
     status = _awaited(Memory.status)
 

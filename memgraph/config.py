@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from memgraph import checks
 from memgraph.errors import InvalidInputError
@@ -57,10 +58,38 @@ def _secret(value: Any, field: str) -> Secret:
     return value if isinstance(value, Secret) else Secret(checks.text(value, field))
 
 
-def _durability(value: Any, field: str) -> str:
-    if value not in ("full", "normal"):
-        raise InvalidInputError("must be 'full' or 'normal'", field=field)
-    return str(value)
+def _address(value: Any, field: str) -> str:
+    """The address of a primary, without credentials: those would be seen in process lists, logs and this very message."""
+    text = checks.text(value, field)
+    try:
+        parts = urlsplit(text)
+        secret = parts.username is not None or parts.password is not None
+    except ValueError:
+        raise InvalidInputError("is no address", field=field, hint="Write it as neo4j://host:7687.") from None
+    if secret:
+        raise InvalidInputError(
+            "must not hold a user or a password", field=field, hint="Give them in NEO4J_USERNAME and NEO4J_PASSWORD."
+        )
+    return text
+
+
+def _store(value: Any, field: str) -> str:
+    return _address(value, field) if isinstance(value, str) and "://" in value else _text(value, field)
+
+
+def _primary(value: Any, field: str) -> Secret:
+    if isinstance(value, str) and value and "://" not in value:
+        raise InvalidInputError("is no address", field=field, hint="Write it as neo4j://host:7687.")
+    return Secret(_address(value, field))
+
+
+def _one_of(*allowed: str) -> Callable[[Any, str], str]:
+    def form(value: Any, field: str) -> str:
+        if value not in allowed:
+            raise InvalidInputError(f"must be one of {', '.join(map(repr, allowed))}", field=field)
+        return str(value)
+
+    return form
 
 
 def _seconds(value: Any, field: str) -> float:
@@ -73,12 +102,14 @@ def _seconds(value: Any, field: str) -> float:
 
 
 _FORMS: Final[dict[str, Callable[[Any, str], Any]]] = {
-    "store": _text,
+    "store": _store,
     "namespace": checks.namespace,
-    "durability": _durability,
+    "durability": _one_of("full", "normal"),
     "lock_timeout": _seconds,
     "max_clock_drift": _seconds,
-    "primary": _secret,
+    "primary": _primary,
+    "mode": _one_of("failover", "merge", "local_first"),
+    "write_concern": _one_of("local", "primary"),
     "neo4j_username": _text,
     "neo4j_password": _secret,
     "neo4j_database": _text,
@@ -95,6 +126,7 @@ class Settings:
     durability: "full" syncs every commit; "normal" may lose the last moments to a power cut, never to a crash.
     lock_timeout: seconds to wait for another process's write lock.
     max_clock_drift: seconds that the version clock may run ahead of this machine's.
+    mode, write_concern: how a file and a primary over it answer reads, and when a write returns; as for `Memory.open`.
     primary: the address of the durable primary, if there is one. neo4j_*: its credentials; a password is never printed.
     origins: where the values that were set came from, by name.
     """
@@ -105,6 +137,8 @@ class Settings:
     lock_timeout: float = 10.0
     max_clock_drift: float = 300.0
     primary: Secret | None = None
+    mode: str = "failover"
+    write_concern: str = "local"
     neo4j_username: str | None = None
     neo4j_password: Secret | None = None
     neo4j_database: str | None = None
@@ -136,17 +170,23 @@ class Settings:
             found["primary"] = self.primary.get_secret_value()
             if self.origin("store") == "default":
                 found["path"] = None
+            else:
+                found |= {"mode": self.mode, "write_concern": self.write_concern}
         if self.neo4j_password is not None:
             found["auth"] = (self.neo4j_username or "neo4j", self.neo4j_password.get_secret_value())
         return found | {"database": self.neo4j_database}
 
     @property
     def where(self) -> str:
-        """Which store a call touches, without credentials."""
+        """Which store a call touches: a file, an address with its database, or both."""
         address = self.primary.get_secret_value() if self.primary is not None else ""
-        if not address or self.origin("store") != "default":
-            return self.store
-        return address.rpartition("@")[2] if "@" in address else address
+        if "://" in self.store:
+            address = address or self.store
+        if address and self.neo4j_database:
+            address = f"{address.rstrip('/')}/{self.neo4j_database}"
+        if address and (self.origin("store") == "default" or "://" in self.store):
+            return address
+        return f"{self.store} with {address}" if address else self.store
 
     def origin(self, name: str) -> str:
         """Where a value came from: "argument", a variable's name, a file's path, or "default"."""
@@ -166,6 +206,7 @@ def resolve(
     store: str | os.PathLike[str] | None = None,
     namespace: str | Sequence[str] | None = None,
     *,
+    primary: str | None = None,
     durability: str | None = None,
     lock_timeout: float | None = None,
     max_clock_drift: float | None = None,
@@ -182,6 +223,7 @@ def resolve(
     given = {
         "store": None if store is None else os.fspath(store),
         "namespace": namespace,
+        "primary": primary,
         "durability": durability,
         "lock_timeout": lock_timeout,
         "max_clock_drift": max_clock_drift,

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeVar
 
 from memgraph import checks
-from memgraph.backends.base import Backend, Draft, Query, Ranking, Scope
+from memgraph.backends.base import Backend, Draft, Preparable, Query, Ranking, Replica, Scope
 from memgraph.clock import millis, new_id, version_floor
 from memgraph.errors import ClockDriftError, ConflictError, InvalidInputError, NotFoundError, UnsupportedError
 from memgraph.models import (
@@ -24,6 +24,7 @@ from memgraph.models import (
     ChangeSet,
     CheckReport,
     ConsolidationReport,
+    DeadLetter,
     Diff,
     Edge,
     Entry,
@@ -38,6 +39,9 @@ from memgraph.models import (
     Stats,
     Status,
     StoreStatus,
+    SyncDiff,
+    SyncReport,
+    SyncSource,
     Trust,
     Value,
     complete,
@@ -64,6 +68,8 @@ __all__ = ["Embedder", "Memory"]
 
 DEFAULT_NAMESPACE: Final = "default"
 _PAGE: Final = 1000
+_MODES: Final = ("failover", "merge", "local_first")
+_CONCERNS: Final = ("local", "primary")
 _TTL_MAX: Final = 3.2e9  # seconds: a hundred years
 _FLOAT32_MAX: Final = 3.4028234663852886e38
 _RETIRED: Final = frozenset({Status.FORGOTTEN, Status.RELEASED, Status.PRUNED})
@@ -125,6 +131,9 @@ class Memory:
         max_clock_drift: float = 300.0,
     ) -> None:
         self._backend = backend
+        self._near = (
+            backend.near if isinstance(backend, Replica) else backend
+        )  # for what this process wrote or named itself
         self._root = namespace is None
         self._namespace = checks.namespace(DEFAULT_NAMESPACE if namespace is None else namespace)
         self._embedder = embedder
@@ -142,6 +151,8 @@ class Memory:
         primary: str | None = None,
         auth: tuple[str, str] | None = None,
         database: str | None = None,
+        mode: str = "failover",
+        write_concern: str = "local",
         namespace: str | Sequence[str] | None = None,
         durability: str = "full",
         read_only: bool = False,
@@ -151,26 +162,31 @@ class Memory:
         embedder: Embedder | None = None,
         clock: Callable[[], float] = time.time,
         preload: bool = True,
+        create: bool = True,
     ) -> Memory:
         """Open a store, made if it is not there.
 
         path: a file; ":memory:" for this process's memory; None for the platform's data folder.
-        primary: the address of a Neo4j that holds the memories (also as `path`): neo4j://, bolt:// or their TLS schemes.
+        primary: the address of a Neo4j that holds the memories (also as `path`): neo4j://, bolt:// or their TLS schemes. With a
+        path beside it both are used: writes are durable in the file at once and reach the primary by themselves.
         auth: (user, password) for it. database: its name, None for the server's default.
+        mode: how reads are answered then: "failover" by the primary, by the file while that is away; "merge" by both, whatever
+        either knows; "local_first" by the file, by both where it has too little.
+        write_concern: "local" returns when a write is durable in the file, "primary" when the primary has it too.
         namespace: "acme/user-1" or its segments; None for "default" with a way to every other.
         durability: "full" (each write is on the device when it returns) or "normal" (a power cut may take the last writes).
         read_only: open for reading. lock_timeout: seconds to wait for another process's write.
         max_clock_drift: seconds that versions may run ahead of the clock. max_content_bytes: the longest content, UTF-8.
         embedder: makes vectors that add to the ranking. clock: Unix seconds. preload: load the graph in the background.
+        create: make the store if it is not there; else that is NotFoundError, of a primary at the first call.
 
         Raises StoreCorruptError, StoreVersionError, StoreLockedError, UnavailableError, ReadOnlyError, AuthError.
         """
         if isinstance(path, str) and "://" in path:
             path, primary = None, checks.text(primary or path, "primary")
-        elif path is not None and primary is not None:
-            raise UnsupportedError(
-                "a file with a primary over it is not built yet", hint="Give a file, or a primary, and not both."
-            )
+        for name, value, allowed in (("mode", mode, _MODES), ("write_concern", write_concern, _CONCERNS)):
+            if value not in allowed:
+                raise InvalidInputError(f"must be one of {', '.join(map(repr, allowed))}", field=name)
         if durability not in ("full", "normal"):
             raise InvalidInputError("must be 'full' or 'normal'", field="durability")
         if namespace is not None:
@@ -178,10 +194,12 @@ class Memory:
         if preload:
             complete(Value)
         backend: Backend
-        if primary is not None:
+        if primary is not None and path is None:
             from memgraph.backends.neo4j.backend import Neo4jBackend
 
-            backend = Neo4jBackend(primary, auth=auth, database=database, max_clock_drift=max_clock_drift, clock=clock)
+            backend = Neo4jBackend(
+                primary, auth=auth, database=database, max_clock_drift=max_clock_drift, clock=clock, create=create
+            )
         else:
             from memgraph.backends.local.backend import LocalBackend
 
@@ -189,7 +207,9 @@ class Memory:
                 from memgraph.config import default_store
 
                 path = default_store()
-            backend = LocalBackend(
+            if not create and path != ":memory:" and not _file(path).expanduser().exists():
+                raise NotFoundError(f"there is no store at {path}", hint="Write a first memory, or name another store.")
+            backend = local = LocalBackend(
                 None if path == ":memory:" else _file(path).expanduser(),
                 durability=durability,
                 lock_timeout=checks.fraction(lock_timeout, "lock_timeout", 0.0, 1e6),
@@ -198,6 +218,19 @@ class Memory:
                 clock=clock,
                 preload=preload,
             )
+            if primary is not None:
+                from memgraph.backends.composite.backend import over
+
+                backend = over(
+                    local,
+                    primary,
+                    auth,
+                    database,
+                    mode=mode,
+                    write_concern=write_concern,
+                    max_clock_drift=max_clock_drift,
+                    clock=clock,
+                )
         return cls(
             backend,
             namespace,
@@ -443,7 +476,7 @@ class Memory:
 
     def _require(self, ids: Iterable[str], field: str) -> dict[str, Entry]:
         wanted = builtins.list(dict.fromkeys(ids))
-        found = self._backend.get(self._namespace, wanted, self._now())
+        found = self._near.get(self._namespace, wanted, self._now())
         if missing := len(wanted) - len(found):
             raise NotFoundError(f"{field}: {missing} of {len(wanted)} ids are not in namespace {self._namespace!r}")
         return found
@@ -514,7 +547,7 @@ class Memory:
         return self._edge(ends[0], ends[1], type)
 
     def _edge(self, a: str, b: str, type: str) -> Edge:
-        for edge in self._backend.relations(self._namespace, [a]):
+        for edge in self._near.relations(self._namespace, [a]):
             if (edge.source_id, edge.target_id, edge.type) == (a, b, type):
                 return edge
         raise NotFoundError("no such relation")
@@ -553,7 +586,7 @@ class Memory:
                 for id in dict.fromkeys(wanted)
             )
         )
-        found = self._backend.get(self._namespace, wanted, self._now())
+        found = self._near.get(self._namespace, wanted, self._now())
         return [found[id] for id in wanted if id in found]
 
     # ---- reading
@@ -672,7 +705,7 @@ class Memory:
             vector=vector,
             vector_model=self._embedder.model if self._embedder is not None else None,
         )
-        return SearchResult(tuple(self._backend.search(self._scope(subtree), asked)))
+        return self._backend.search(self._scope(subtree), asked)
 
     def diff(self, known_at_a: datetime, known_at_b: datetime) -> Diff:
         """What became current, and what ceased to be, between two instants of recorded time."""
@@ -757,7 +790,7 @@ class Memory:
                 changeset=changeset,
             )
         ]
-        for edge in self._backend.relations(space, [found.id]):
+        for edge in self._near.relations(space, [found.id]):
             a = copy if edge.source_id == found.id else edge.source_id
             b = copy if edge.target_id == found.id else edge.target_id
             weight = 1.0 if edge.weight is None else edge.weight
@@ -1019,6 +1052,10 @@ class Memory:
         """Look for damage and broken laws. repair: mend what can be mended. reindex: rebuild the text index first."""
         return self._backend.check(repair, reindex)
 
+    def set_up(self) -> tuple[str, ...]:
+        """Make what the store needs and lacks, such as a primary's schema; returns what was made, in words; again, nothing."""
+        return self._backend.set_up() if isinstance(self._backend, Preparable) else ()
+
     def stats(self) -> Stats:
         """How much there is in this namespace and in the store."""
         return self._backend.stats(self._namespace, self._now())
@@ -1026,6 +1063,46 @@ class Memory:
     def status(self) -> StoreStatus:
         """Which store this is and how it is doing."""
         return self._backend.status(self._namespace)
+
+    # ---- a local store and its primary
+
+    @property
+    def _replica(self) -> Replica:
+        if not isinstance(self._backend, Replica):
+            raise UnsupportedError(
+                "this store has no primary to be in step with", hint="Open it with a path and a primary."
+            )
+        return self._backend
+
+    def sync(self, *, subtree: bool = False, progress: Progress | None = None) -> SyncReport:
+        """Push what waits for the primary, and pull what others wrote in this namespace; with subtree, below it too.
+
+        It happens by itself in the background; this does it now and returns when it is done. What was interrupted goes on
+        where it was. progress: called with the number of operations of each page that is pulled.
+        Raises UnavailableError, AuthError; UnsupportedError for a store without a primary.
+        """
+        return self._replica.sync(self._scope(subtree), progress)
+
+    def sync_diff(self, *, subtree: bool = False) -> SyncDiff:
+        """Compare the local store with its primary, fact by fact. What is on its way between them counts as a difference."""
+        return self._replica.sync_diff(self._scope(subtree))
+
+    def sync_repair(self, source: SyncSource = "newest", *, dry_run: bool = False, subtree: bool = False) -> SyncDiff:
+        """Send each side what it lacks: from the "primary" to here, from "local" to there, or "newest": both ways.
+
+        Deletes nothing but what tombstones say is dead. Returns what differed; dry_run: only that.
+        """
+        if source not in ("primary", "local", "newest"):
+            raise InvalidInputError("must be 'primary', 'local' or 'newest'", field="source")
+        return self._replica.sync_repair(self._scope(subtree), source, bool(dry_run))
+
+    def dead_letters(self) -> builtins.list[DeadLetter]:
+        """What the primary refused for good: set aside, so that it does not hold up the rest. Nothing of it is lost."""
+        return self._replica.dead_letters()
+
+    def retry_dead_letters(self) -> int:
+        """Queue what was set aside once more; returns how many operations."""
+        return self._replica.retry_dead_letters()
 
     def close(self) -> None:
         """Close the store, for every view of it. Closing twice is fine."""

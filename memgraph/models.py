@@ -14,11 +14,14 @@ from memgraph import checks
 from memgraph.errors import InvalidInputError
 
 __all__ = [
+    "BucketDiff",
     "Change",
     "ChangeSet",
     "CheckReport",
     "Condition",
     "ConsolidationReport",
+    "Count",
+    "DeadLetter",
     "Diff",
     "Duplicate",
     "Edge",
@@ -37,6 +40,10 @@ __all__ = [
     "Stats",
     "Status",
     "StoreStatus",
+    "SyncDiff",
+    "SyncReport",
+    "SyncSource",
+    "SyncStatus",
     "Trust",
     "Value",
     "complete",
@@ -110,6 +117,16 @@ class _Input(Value):
             raise InvalidInputError(str(first["msg"]), field=field) from None
 
 
+def _equal(one: Value, other: object) -> bool:
+    """Equality of what is known, wherever it came from."""
+    if type(one) is not type(other):
+        return False
+    mine, theirs = dict(one.__dict__), dict(other.__dict__)
+    for name in ("stored_on", "degraded"):
+        mine.pop(name, None), theirs.pop(name, None)
+    return bool(mine == theirs)
+
+
 def _tuple(value: Any) -> tuple[Any, ...]:
     if value is None:
         return ()
@@ -162,12 +179,7 @@ class Entry(Value):
     degraded: str | None = None
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Entry):
-            return NotImplemented
-        mine, theirs = dict(self.__dict__), dict(other.__dict__)
-        for name in ("stored_on", "degraded"):
-            mine.pop(name), theirs.pop(name)
-        return mine == theirs
+        return _equal(self, other)
 
     def __hash__(self) -> int:
         return hash((self.namespace, self.id, self.version))
@@ -362,6 +374,12 @@ class Lineage(Value):
     edges: tuple[Edge, ...] = ()
     events: tuple[Event, ...] = ()
     current: str | None = None
+    degraded: str | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return _equal(self, other)
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 class Neighbourhood(Value):
@@ -370,6 +388,12 @@ class Neighbourhood(Value):
     centre: Entry
     entries: tuple[Entry, ...] = ()
     edges: tuple[Edge, ...] = ()
+    degraded: str | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return _equal(self, other)
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 class Change(Value):
@@ -477,21 +501,32 @@ class PurgeReceipt(Value):
 
 
 class Problem(Value):
-    """Something wrong in a store: a short code, a sentence, and how to mend it."""
+    """Something wrong in a store: a short code, a sentence, and what to do.
+
+    repair: what `check(repair=True)` does about it, if anything. examples: where it is, some of many: `namespace: id` or
+    `namespace: key …`, or the id that the server gives a node.
+    """
 
     code: str
     message: str
     remedy: str = ""
     count: int = 1
+    repair: str = ""
+    examples: tuple[str, ...] = ()
 
 
 class CheckReport(Value):
-    """The answer of `check`: `ok` when there are no problems."""
+    """The answer of `check`: `ok` when there are no problems. facts: about the server or library, the schema and the indexes.
+
+    mended: how many of each problem, by its code, this call has mended.
+    """
 
     ok: bool
     store: str
     checked: dict[str, int]
     problems: tuple[Problem, ...] = ()
+    facts: dict[str, str] = {}
+    mended: dict[str, int] = {}
 
 
 class Stats(Value):
@@ -507,6 +542,108 @@ class Stats(Value):
     store_namespaces: int
     bytes: int
     unsealed: int
+    degraded: str | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return _equal(self, other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Count(int):
+    """A number of memories; `degraded` says why it may be off."""
+
+    degraded: str | None = None
+
+    @classmethod
+    def of(cls, number: int, degraded: str | None) -> Count:
+        """A number with its flaw."""
+        found = cls(number)
+        found.degraded = degraded
+        return found
+
+
+SyncSource = Literal["primary", "local", "newest"]
+
+
+class SyncReport(Value):
+    """What a sync did. pushed, pulled: operations. waiting: operations that are still queued. dead_letters: refused for good."""
+
+    namespaces: tuple[str, ...]
+    pushed: int
+    pulled: int
+    waiting: int
+    dead_letters: int
+
+
+class BucketDiff(Value):
+    """The memories whose hashed id begins with two hexadecimal digits: how many on each side, and how many differ."""
+
+    namespace: str
+    bucket: str
+    local: int
+    primary: int
+    missing_local: int
+    missing_primary: int
+    different: int
+
+
+class SyncDiff(Value):
+    """Where a local store and its primary differ. buckets: those that do. compared: memories looked at.
+
+    only_local, only_primary: facts that one side lacks, of whole memories and of what happened to them.
+    repaired: operations that were news to the side they were sent to; None where nothing was sent.
+    """
+
+    namespaces: tuple[str, ...]
+    compared: int
+    buckets: tuple[BucketDiff, ...] = ()
+    only_local: int = 0
+    only_primary: int = 0
+    repaired: int | None = None
+
+    @property
+    def equal(self) -> bool:
+        """Whether nothing differs."""
+        return not self.buckets
+
+
+class DeadLetter(Value):
+    """An operation that the primary refused for good: which, why and when. `unit` names what was written together."""
+
+    unit: int
+    namespace: str
+    op: str
+    version: str
+    reason: str
+    at: datetime
+
+
+class SyncStatus(Value):
+    """How a local store and its primary are doing.
+
+    mode: failover, merge or local_first. breaker: closed (in touch), open (away), half_open (back, catching up).
+    error: the last failure. queued, oldest: operations that wait, and since when. held: how many run ahead of the clocks.
+    dead_letters: refused for good. pushed_at, pulled_at: when something last went to the primary, and came from it.
+    local_entries, primary_entries: memories of this namespace on each side; None where it could not be asked.
+    clock_drift: seconds that the primary's clock is ahead of this machine's. cursors: namespaces that are followed.
+    """
+
+    primary: str
+    mode: str
+    write_concern: str
+    breaker: str
+    error: str | None = None
+    queued: int = 0
+    oldest: datetime | None = None
+    held: int = 0
+    dead_letters: int = 0
+    pushed_at: datetime | None = None
+    pulled_at: datetime | None = None
+    clock_drift: float | None = None
+    cursors: int = 0
+    local_entries: int = 0
+    primary_entries: int | None = None
 
 
 class StoreStatus(Value):
@@ -523,3 +660,4 @@ class StoreStatus(Value):
     scrub_pending: bool = False
     clock_ahead_ms: int = 0
     graph_loaded: bool = False
+    sync: SyncStatus | None = None

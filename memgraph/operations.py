@@ -33,6 +33,7 @@ __all__ = [
     "Unrelate",
     "entry_of",
     "parse",
+    "says_the_same",
 ]
 
 FORMAT: Final = 1
@@ -125,6 +126,11 @@ def entry_of(operation: Remember, now: datetime, stored_on: tuple[str, ...]) -> 
         degraded=None,
     )
     return trusted(Entry, values)
+
+
+def says_the_same(operation: Remember, entry: Entry) -> bool:
+    """Whether an entry is what a Remember has made, whatever happened to it since."""
+    return all(getattr(operation, name) == getattr(entry, name) for name in _SHARED)
 
 
 class Supersede(Operation):

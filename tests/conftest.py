@@ -1,8 +1,8 @@
 """Fixtures that every test may use, and the choice of the backend that the contract runs on.
 
 `--memgraph-backend=local` (the default) runs `tests/contract` and `tests/cases` on the local store.
-`neo4j` runs them on a real Neo4j server (`tests/neo4j_server` says where it comes from); only the first store of a test
-is there, others are local. `pkg.module:factory` runs them on another: `factory(folder, clock)` returns an open
+`neo4j` runs them on a real Neo4j server (`tests/neo4j_server` says where it comes from), `composite` on a local store with
+that server over it; only the first store of a test is there, others are local. `pkg.module:factory` runs them on another: `factory(folder, clock)` returns an open
 `memgraph.backends.base.Backend`; the same folder means the same store. Tests are kept apart by namespace; none wipes a store.
 """
 
@@ -35,8 +35,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--memgraph-backend",
         default="local",
-        metavar="local|neo4j|pkg.module:factory",
+        metavar="local|neo4j|composite|pkg.module:factory",
         help="the backend that the contract tests run on",
+    )
+    parser.addoption(
+        "--memgraph-mode",
+        default="failover",
+        choices=["failover", "merge", "local_first"],
+        help="how the composite reads",
     )
     parser.addoption(
         "--memgraph-neo4j",
@@ -139,14 +145,23 @@ def make_memory(
         folder = tmp_path / store
         folder.mkdir(exist_ok=True)
         path = (root, *namespace)
-        if backend_name == "local" or (backend_name == "neo4j" and store != "store"):
+        if backend_name == "local" or (backend_name in ("neo4j", "composite") and store != "store"):
             memory = Memory.open(folder / "memory.db", namespace=path, clock=clock, **options)
-        elif backend_name == "neo4j":
+        elif backend_name in ("neo4j", "composite"):
             from memgraph.backends.neo4j.backend import Neo4jBackend
 
             server: Server = request.getfixturevalue("neo4j_server")
-            primary = Neo4jBackend(server.uri, auth=server.auth, timeout=20, clock=clock)
-            memory = Memory(primary, namespace=path, clock=clock, **options)
+            backend: Backend = Neo4jBackend(server.uri, auth=server.auth, timeout=20, clock=clock)
+            if backend_name == "composite":
+                from memgraph.backends.composite.backend import CompositeBackend
+                from memgraph.backends.local.backend import LocalBackend
+
+                local = LocalBackend(folder / "memory.db", clock=clock)
+                mode = request.config.getoption("--memgraph-mode")
+                backend = CompositeBackend(
+                    local, backend, mode=mode, deadline=20, max_clock_drift=1e12
+                )  # frozen clocks are years off
+            memory = Memory(backend, namespace=path, clock=clock, **options)
         else:
             module, _, factory = backend_name.partition(":")
             backend = getattr(importlib.import_module(module), factory)(folder, clock)

@@ -1,3 +1,3 @@
-// The state of every index. Returns name and state.
-SHOW INDEXES YIELD name, state
-RETURN name, state
+// Every index, those of constraints included. Returns name, type, state and done (percent of what is to be indexed).
+SHOW INDEXES YIELD name, type, state, populationPercent
+RETURN name, type, state, populationPercent AS done

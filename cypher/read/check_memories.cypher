@@ -1,18 +1,22 @@
-// A page of a namespace's memories and places, by id, with all that is derived in the graph about each, for the doctor.
-// $namespace, $after (an id, '' to begin), $limit.
-// Returns id, version, key, past, status, life, notes (how many), labels, seq, slot; current, latest, pasts: how many such edges lead
-// there from keys; above, below: steps of its key's line; replaced, replaces: whether the key has a greater version, a smaller one.
-MATCH (m:Memory) WHERE m.namespace = $namespace AND m.id > $after
-WITH m ORDER BY m.namespace, m.id LIMIT $limit
+// Memories and places of a namespace with all that is derived in the graph about each, for the doctor. $namespace, $ids.
+// Returns memory (the properties; of content, terms and scope whether they are texts), labels, element (the node's id); slot of its key;
+// current, latest, pasts: the names of keys that such edges come from ('' for anything else); above: how many steps of a line come down
+// to it; below: the versions that its own steps lead to; replaced: whether its key has a greater version; before: the next smaller one.
+UNWIND $ids AS id
+MATCH (m:Memory {namespace: $namespace, id: id})
 OPTIONAL MATCH (k:MemoryKey {namespace: $namespace, key: m.key})
-RETURN m.id AS id, m.version AS version, m.key AS key, m.past AS past, m.status AS status, coalesce(m.life, []) AS life,
-       size(coalesce(m.notes, [])) AS notes, labels(m) AS labels, m.seq AS seq, k.slot AS slot,
-       COUNT { (:MemoryKey)-[:CURRENT]->(m) } AS current, COUNT { (:MemoryKey)-[:LATEST]->(m) } AS latest,
-       COUNT { (:MemoryKey)-[:PAST]->(m) } AS pasts,
-       COUNT { (:Memory)-[:SUPERSEDES {via: 'key'}]->(m) } AS above, COUNT { (m)-[:SUPERSEDES {via: 'key'}]->(:Memory) } AS below,
+RETURN m {.*, content: m.content IS :: STRING NOT NULL, terms: m.terms IS :: STRING NOT NULL AND m.scope IS :: STRING NOT NULL,
+          scope: null, embedding: null} AS memory,
+       labels(m) AS labels, elementId(m) AS element, k.slot AS slot,
+       COLLECT { MATCH (h)-[:CURRENT]->(m) RETURN CASE WHEN h:MemoryKey AND h.namespace = $namespace THEN coalesce(h.key, '') ELSE '' END } AS current,
+       COLLECT { MATCH (h)-[:LATEST]->(m) RETURN CASE WHEN h:MemoryKey AND h.namespace = $namespace THEN coalesce(h.key, '') ELSE '' END } AS latest,
+       COLLECT { MATCH (h)-[:PAST]->(m) RETURN CASE WHEN h:MemoryKey AND h.namespace = $namespace THEN coalesce(h.key, '') ELSE '' END } AS pasts,
+       COUNT { ()-[:SUPERSEDES {via: 'key'}]->(m) } AS above,
+       COLLECT { MATCH (m)-[:SUPERSEDES {via: 'key'}]->(o) RETURN o.version } AS below,
        EXISTS {
          MATCH (n:Memory) WHERE n.namespace = $namespace AND n.key = m.key AND n.version > m.version AND n.past IS NULL
        } AS replaced,
-       EXISTS {
+       head(COLLECT {
          MATCH (n:Memory) WHERE n.namespace = $namespace AND n.key = m.key AND n.version < m.version AND n.past IS NULL
-       } AS replaces
+         RETURN n.version ORDER BY n.namespace DESC, n.key DESC, n.version DESC LIMIT 1
+       }) AS before

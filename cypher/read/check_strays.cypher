@@ -1,3 +1,3 @@
-// Feedback in a namespace that is about nothing. $namespace. Returns strays.
+// Feedback in a namespace that no edge joins to its memory. $namespace. Returns memory (its id).
 MATCH (f:Feedback) WHERE f.namespace = $namespace AND f.memory >= '' AND f.id >= '' AND NOT EXISTS { (f)-[:ABOUT]->(:Memory) }
-RETURN count(f) AS strays
+RETURN f.memory AS memory

@@ -1,4 +1,6 @@
-// Delete feedback in a namespace that is about nothing. $namespace. Returns mended.
+// Join feedback in a namespace to its memory again; what is about none goes. $namespace. Returns mended.
 MATCH (f:Feedback) WHERE f.namespace = $namespace AND f.memory >= '' AND f.id >= '' AND NOT EXISTS { (f)-[:ABOUT]->(:Memory) }
-DETACH DELETE f
+OPTIONAL MATCH (m:Memory {namespace: $namespace, id: f.memory})
+FOREACH (x IN CASE WHEN m IS NULL THEN [] ELSE [m] END | CREATE (f)-[:ABOUT]->(x))
+FOREACH (x IN CASE WHEN m IS NULL THEN [f] ELSE [] END | DETACH DELETE x)
 RETURN count(*) AS mended

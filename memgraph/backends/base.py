@@ -7,7 +7,7 @@ Unknown ids and ids of another namespace look the same: they are simply not ther
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
@@ -15,25 +15,41 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 from memgraph.models import (
     ChangeSet,
     CheckReport,
+    DeadLetter,
     Edge,
     Entry,
     Filters,
-    Hit,
     Lineage,
     Neighbourhood,
     Page,
     PurgePlan,
     PurgeReceipt,
+    SearchResult,
     Selector,
     Stats,
     StoreStatus,
+    SyncDiff,
+    SyncReport,
+    SyncSource,
 )
 from memgraph.operations import Operation, Unknown
 
 if TYPE_CHECKING:
     import networkx as nx
 
-__all__ = ["Backend", "Draft", "Query", "Ranking", "Scope"]
+__all__ = [
+    "Backend",
+    "Changes",
+    "Draft",
+    "Facts",
+    "Preparable",
+    "Primary",
+    "Pushed",
+    "Query",
+    "Ranking",
+    "Replica",
+    "Scope",
+]
 
 Ranking = Literal["memgraph", "loopctl", "aegis"]
 
@@ -85,6 +101,36 @@ class Query:
     vector_model: str | None = None
 
 
+@dataclass(frozen=True)
+class Changes:
+    """A page of what a primary's feed holds: operations and tombstones, the place to go on from, and whether there is more."""
+
+    operations: Sequence[Operation | Unknown]
+    tombstones: Sequence[dict[str, Any]]
+    place: tuple[int, str]
+    more: bool
+
+
+@dataclass(frozen=True)
+class Pushed:
+    """What a push did.
+
+    feeds: the number that each namespace's feed then has.
+    earlier: ids by namespace that named the same memory there before, under another version, which stands.
+    """
+
+    feeds: dict[str, int]
+    earlier: dict[str, builtins.list[str]]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a store knows of one memory, as short texts without content; equal sets mean that nothing is missing."""
+
+    id: str
+    known: frozenset[str]
+
+
 @runtime_checkable
 class Backend(Protocol):
     """A place where memories live."""
@@ -129,7 +175,7 @@ class Backend(Protocol):
         """How many memories match."""
         ...
 
-    def search(self, scope: Scope, query: Query) -> builtins.list[Hit]:
+    def search(self, scope: Scope, query: Query) -> SearchResult:
         """The best hits, best first. Only active, unexpired memories of the scope, unless the query asks for more."""
         ...
 
@@ -204,4 +250,79 @@ class Backend(Protocol):
 
     def close(self) -> None:
         """Release files and connections. Closing twice is fine."""
+        ...
+
+
+@runtime_checkable
+class Preparable(Protocol):
+    """A backend whose store needs a schema, which an administrator may set up before the first write does."""
+
+    def set_up(self) -> tuple[str, ...]:
+        """Make what the store needs and lacks, and return what was made, in words; the second time nothing."""
+        ...
+
+
+@runtime_checkable
+class Primary(Backend, Protocol):
+    """A backend that replicas can push to and pull from."""
+
+    @property
+    def where(self) -> str:
+        """Its address, without credentials."""
+        ...
+
+    def ping(self) -> float:
+        """Reach it now; returns its clock, Unix seconds. Raises what a connection raises."""
+        ...
+
+    def push(self, operations: Sequence[Operation | Unknown]) -> Pushed:
+        """Apply stamped operations, all or none.
+
+        Purges come after the others and are repeated until they are done. ConflictError, and nothing applied, where an id
+        names a memory with other content or another key there.
+        """
+        ...
+
+    def secrets(self) -> builtins.list[dict[str, Any]]:
+        """The secrets that tombstones are made with, as `operations` gives them; the first makes new ones."""
+        ...
+
+    def feeds(self, namespaces: Sequence[str]) -> dict[str, int]:
+        """The number of each namespace's feed; it grows with every write, and is 0 where there was none."""
+        ...
+
+    def changes(self, namespace: str, after: tuple[int, str]) -> Changes:
+        """A page of what was touched after a place in the feed; (-1, "") is its beginning."""
+        ...
+
+    def facts(self, namespace: str) -> Iterator[Facts]:
+        """What is known of each memory of a namespace, sorted by id as code points."""
+        ...
+
+
+@runtime_checkable
+class Replica(Protocol):
+    """A backend that is kept in step with a primary."""
+
+    near: Backend
+    """The same store for reads of what this process has just written or named: it asks the primary only for what is not here."""
+
+    def sync(self, scope: Scope, progress: Callable[[int], object] | None = None) -> SyncReport:
+        """Push what waits and pull what others wrote."""
+        ...
+
+    def sync_diff(self, scope: Scope) -> SyncDiff:
+        """Compare both sides."""
+        ...
+
+    def sync_repair(self, scope: Scope, source: SyncSource, dry_run: bool) -> SyncDiff:
+        """Send each side what it lacks; returns what differed."""
+        ...
+
+    def dead_letters(self) -> builtins.list[DeadLetter]:
+        """What the primary refused for good."""
+        ...
+
+    def retry_dead_letters(self) -> int:
+        """Put what was refused back into the queue; returns how many operations."""
         ...

@@ -39,6 +39,7 @@ class Call:
     """What the options say that every command has, and the store that they lead to."""
 
     store: str | None = None
+    primary: str | None = None
     namespace: str | None = None
     as_json: bool = False
     quiet: bool = False
@@ -48,25 +49,34 @@ class Call:
         """The settings in force: options, then variables, then memgraph.toml, then defaults."""
         from memgraph.config import resolve
 
-        return resolve(self.store, self.namespace)
+        return resolve(self.store, self.namespace, primary=self.primary)
 
     def memory(self, *, create: bool = False) -> Memory:
-        """The store, open until the command ends. Unless `create`, a file that is not there is NotFoundError."""
+        """The store, open until the command ends. Unless `create`, one that is not there is NotFoundError."""
         from memgraph import Memory
 
         if self.verbose:
-            level = logging.DEBUG if self.verbose > 1 else logging.INFO
-            logging.basicConfig(stream=sys.stderr, level=level, format="%(levelname)s %(name)s: %(message)s")
+            self._log()
         settings = self.settings()
-        remote = settings.primary is not None
-        if not (create or remote) and _is_path(settings.store) and not Path(settings.store).exists():
+        arguments = settings.arguments()
+        alone = settings.primary is None and "://" not in settings.store
+        if alone and not create and settings.store != ":memory:" and not Path(settings.store).exists():
             raise NotFoundError(
                 f"there is no store at {settings.store}",
-                hint="Write a first memory with `memgraph remember`, or name another store with --store.",
+                hint="Write a first memory with `memgraph remember`, or name another store with --store or --primary.",
             )
-        memory = Memory.open(**settings.arguments(), preload=False)
+        both = settings.primary is not None and arguments["path"] is not None
+        memory = Memory.open(**arguments, preload=False, create=create or both)
         click.get_current_context().call_on_close(memory.close)
         return memory
+
+    def _log(self) -> None:
+        """Show what this package logs, and only that: the driver's own log holds what memories say."""
+        log, handler = logging.getLogger("memgraph"), logging.StreamHandler(sys.stderr)
+        handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
+        log.addHandler(handler)
+        log.setLevel(logging.DEBUG if self.verbose > 1 else logging.INFO)
+        click.get_current_context().call_on_close(lambda: log.removeHandler(handler))
 
     def target(self) -> str:
         """The store and namespace that the command touches, in words."""
@@ -122,10 +132,6 @@ def is_terminal(stream: Any) -> bool:
         return False
 
 
-def _is_path(store: str) -> bool:
-    return store != ":memory:" and "://" not in store
-
-
 def _plain(value: Any) -> Any:
     """A value as JSON knows it: models in their JSON form, also inside lists and mappings."""
     if hasattr(value, "model_dump"):
@@ -155,6 +161,13 @@ def common_options() -> list[click.Parameter]:
             expose_value=False,
             callback=_keep("store"),
             help="The store's file. [MEMGRAPH_STORE]",
+        ),
+        click.Option(
+            ["--primary"],
+            metavar="URI",
+            expose_value=False,
+            callback=_keep("primary"),
+            help="A Neo4j server, such as neo4j://host:7687. [MEMGRAPH_PRIMARY]",
         ),
         click.Option(
             ["--namespace", "-n"],

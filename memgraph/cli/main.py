@@ -32,7 +32,8 @@ SECTIONS: Final[dict[str, dict[str, str]]] = {
     ),
     "Clean": dict.fromkeys(("release", "undo", "plan-purge", "purge", "consolidate"), "clean"),
     "Move": dict.fromkeys(("export", "import", "graph"), "transfer"),
-    "Run": dict.fromkeys(("status", "stats", "doctor", "config", "completion"), "admin") | {"tour": "tour"},
+    "Sync": {"sync": "sync"},
+    "Run": dict.fromkeys(("init", "status", "stats", "doctor", "config", "completion"), "admin") | {"tour": "tour"},
 }
 _MODULES: Final = {name: module for section in SECTIONS.values() for name, module in section.items()}
 

@@ -104,7 +104,9 @@ def _rehearse(call: Call, file: str, format_: str, mapping: dict[str, str], time
     """Import into a store in this process's memory, so that every check is the real one."""
     from memgraph import Memory
 
-    with Memory.open(**{**call.settings().arguments(), "path": ":memory:"}, preload=False) as memory:
+    settings = call.settings().arguments()
+    here = {name: settings[name] for name in ("namespace", "max_clock_drift")}
+    with Memory.open(":memory:", **here, preload=False) as memory:
         return _import(call, memory, file, format_, mapping, timezone, move)
 
 

@@ -7,8 +7,10 @@ repeated with jitter; a read sees every write that this object has made in any t
 
 from __future__ import annotations
 
+import logging
 import os
 import random
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -18,7 +20,7 @@ from typing import Any, Final, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 import neo4j
-from neo4j.exceptions import DriverError, Forbidden, IncompleteCommit, Neo4jError
+from neo4j.exceptions import ConnectionAcquisitionTimeoutError, DriverError, Forbidden, IncompleteCommit, Neo4jError
 from neo4j.time import DateTime
 
 from memgraph.errors import (
@@ -30,7 +32,7 @@ from memgraph.errors import (
     UnsupportedError,
 )
 from memgraph.storage.bolt_errors import LOST, is_again, is_out_of_memory, translated
-from memgraph.storage.bolt_watch import Watch
+from memgraph.storage.bolt_watch import Flight, Watch
 from memgraph.storage.queries import statement
 
 __all__ = ["MINIMUM", "SCHEMES", "Again", "Bolt", "OutcomeUnknownError", "Runner", "require_version", "version_of"]
@@ -40,6 +42,9 @@ MINIMUM: Final = (5, 26)
 _BACK_OFF: Final = 0.02  # seconds; grows to eleven times that
 _LOST_RETRIES: Final = 2
 _MEMORY_RETRIES: Final = 2
+logging.getLogger("neo4j").addHandler(
+    logging.NullHandler()
+)  # errors are raised; without it the driver prints them as well
 _orphans: list[Any] = []  # drivers of the parent process: not ours to close
 
 T = TypeVar("T")
@@ -155,7 +160,7 @@ class Bolt:
         while True:
             attempt = _Attempt()
             try:
-                with self._session(access) as session:
+                with self._session(access, attempt) as session:
                     return once(session, attempt)
             except Again:
                 pass
@@ -163,7 +168,7 @@ class Bolt:
                 raise
             except (Neo4jError, DriverError, OSError) as error:
                 memory += is_out_of_memory(error)
-                if isinstance(error, LOST):
+                if isinstance(error, (*LOST, ConnectionAcquisitionTimeoutError)):
                     lost += 1
                     again = lost <= _LOST_RETRIES and attempt.may_be_repeated(self.timeout)
                     if isinstance(error, IncompleteCommit):
@@ -189,13 +194,13 @@ class Bolt:
         return found
 
     @contextmanager
-    def _session(self, access: str) -> Iterator[neo4j.Session]:
+    def _session(self, access: str, attempt: _Attempt) -> Iterator[neo4j.Session]:
         driver = self._connected()
         with self._watch.turn(self._slots, self.where):
             session = driver.session(
                 database=self.database, bookmark_manager=self._bookmarks, default_access_mode=access, fetch_size=2000
             )
-            with self._watch.over(session, self.where):
+            with self._watch.over(session, self.where) as attempt.flight:
                 try:
                     yield session
                 finally:
@@ -264,6 +269,7 @@ class Bolt:
             driver.close()
             raise
         self._bookmarks = neo4j.GraphDatabase.bookmark_manager()
+        self._watch.home = (info.address[0], info.address[1])
         return driver
 
     def close(self) -> None:
@@ -282,10 +288,16 @@ class _Attempt:
     def __init__(self) -> None:
         self.began = time.monotonic()
         self.connected = False
+        self.flight: Flight | None = None
 
     def may_be_repeated(self, timeout: float) -> bool:
-        """Whether a lost connection is likely to be that connection's own trouble: it stood, or it broke at once."""
-        return self.connected or time.monotonic() - self.began < timeout / 4
+        """Whether a lost connection is likely to be that connection's own trouble.
+
+        It stood, or it broke at once, or the server answered others while it did not.
+        """
+        if self.connected or time.monotonic() - self.began < timeout / 4:
+            return True
+        return self.flight is not None and self.flight.answered
 
 
 class _Transaction:
@@ -301,6 +313,8 @@ class _Transaction:
 def require_version(where: str, agent: str) -> tuple[int, ...]:
     """The version of a server that is new enough. Raises UnsupportedError."""
     found = version_of(agent)
+    if not found:
+        raise UnsupportedError(f"{where} is no Neo4j server", hint="Check the address.")
     if found < MINIMUM:
         raise UnsupportedError(
             f"{where} is {agent}; memgraph needs Neo4j {MINIMUM[0]}.{MINIMUM[1]} or newer", hint="Update the server."
@@ -309,9 +323,9 @@ def require_version(where: str, agent: str) -> tuple[int, ...]:
 
 
 def version_of(agent: str) -> tuple[int, ...]:
-    """The numbers in a server's name, such as "Neo4j/5.26.20" or "Neo4j/5.27-aura"."""
-    parts = agent.partition("/")[2].split("-")[0].split(".")
-    return tuple(int(part) for part in parts if part.isdigit())
+    """The numbers in a server's name, such as "Neo4j/5.26.20" or "Neo4j/5.27-aura"; none in that of another product."""
+    found = re.fullmatch(r"Neo4j/(\d+(?:\.\d+)*)(?:[-+][\w.+-]*)?", agent)
+    return tuple(int(part) for part in found[1].split(".")) if found else ()
 
 
 # ---- values

@@ -101,16 +101,19 @@ def translated(error: BaseException, where: str, database: str | None) -> Memgra
 
 
 def _why(error: BaseException) -> str:
-    causes, found = "", error
-    while found is not None and len(causes) < 4000:
-        causes += str(found).lower()
-        found = found.__cause__ or found.__context__  # type: ignore[assignment]
+    causes = "\n".join(_causes(error, 8)).lower()
     if "certificate" in causes or "ssl" in causes:
         return ": no trusted TLS connection"
     if "http" in causes or "handshake" in causes or "magic" in causes:
         return ": the port does not speak Bolt"
     if "refused" in causes:
         return ": connection refused"
-    if "resolve" in causes or "name or service" in causes or ("address" in causes and "unknown" in causes):
+    if "dns resolve" in causes or "name or service" in causes or "cannot resolve" in causes:
         return ": unknown host"
     return ""
+
+
+def _causes(error: BaseException, depth: int) -> list[str]:
+    """The texts of an error and of those that led to it."""
+    further = [*getattr(error, "exceptions", ()), error.__cause__ or error.__context__]
+    return [str(error)] + [text for each in further if each and depth for text in _causes(each, depth - 1)]

@@ -2,7 +2,8 @@
 
 The driver waits for an answer as long as the connection stands, which a frozen server or a cut cable does not end. While
 statements are under way, one thread asks the server for a Bolt handshake on a connection of its own; if that brings no
-answer the connections of the waiting statements are shut down, and their callers wake up.
+answer the connections of the waiting statements are shut down, and their callers wake up. If it does bring one while a
+statement still waits for a connection, the idle one that was tried is dead and the server is not: `answered` says so.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any, Final
 
 from memgraph.errors import UnavailableError
 
-__all__ = ["Watch", "answers"]
+__all__ = ["Flight", "Watch", "answers"]
 
 _HANDSHAKE: Final = b"\x60\x60\xb0\x17" + b"\x00\x00\x04\x04" + b"\x00" * 12
 _STEP: Final = 0.05
@@ -39,10 +40,13 @@ def answers(address: tuple[str, int], timeout: float) -> bool:
         return False
 
 
-class _Flight:
+class Flight:
+    """A session in use. answered: the server took a connection meanwhile. dead: it did not, and the session was ended."""
+
     def __init__(self, session: Any) -> None:
         self.session = session
         self.alive_at = time.monotonic()
+        self.answered = False
         self.dead = False
 
 
@@ -51,8 +55,9 @@ class Watch:
 
     def __init__(self, timeout: float) -> None:
         self.failures = 0
+        self.home: tuple[str, int] | None = None  # asked for those who still wait for a connection
         self._timeout = timeout
-        self._flights: dict[int, _Flight] = {}
+        self._flights: dict[int, Flight] = {}
         self._numbers = itertools.count()
         self._wake = threading.Event()
         self._lock = threading.Lock()
@@ -77,16 +82,16 @@ class Watch:
             slots.release()
 
     @contextmanager
-    def over(self, session: Any, where: str) -> Iterator[None]:
+    def over(self, session: Any, where: str) -> Iterator[Flight]:
         """Watch while a session is in use. Raises UnavailableError in place of what the driver makes of a shutdown."""
-        flight = _Flight(session)
+        flight = Flight(session)
         number = next(self._numbers)
         self._flights[number] = flight
         if self._thread is None:
             self._start()
         self._wake.set()
         try:
-            yield
+            yield flight
         except BaseException:
             if flight.dead:
                 raise UnavailableError(f"{where} does not answer", hint="Is the server running?") from None
@@ -111,9 +116,9 @@ class Watch:
     def _look(self) -> None:
         now = time.monotonic()
         silent = [flight for flight in list(self._flights.values()) if now - flight.alive_at > self._timeout / 2]
-        places: dict[tuple[str, int], list[_Flight]] = {}
+        places: dict[tuple[str, int], list[Flight]] = {}
         for flight in silent:
-            address = _address(flight.session)
+            address = _address(flight.session) or self.home
             if address is not None:
                 places.setdefault(address, []).append(flight)
         for address, flights in places.items():
@@ -122,6 +127,7 @@ class Watch:
                 self.failures += 1
             for flight in flights:
                 if alive:
+                    flight.answered = True
                     flight.alive_at = time.monotonic()
                 else:
                     flight.dead = True

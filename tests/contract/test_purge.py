@@ -142,7 +142,7 @@ def test_a_purge_of_a_value_lets_newer_writes_live(memory: Memory) -> None:
 def test_late_writes_stay_dead(memory: Memory, clock: FrozenClock) -> None:
     """No replay brings a purged memory back, nor a write of a purged value that is older than the purge."""
     entry = memory.remember("old", id="i", key="k", subject="ann")
-    before = version_floor(clock.now) + "-0000-00000000"
+    before = version_floor(clock.now) + "-00000000"
     clock.advance()
     memory.purge(Selector(subject="ann"))
     ns = entry.namespace
@@ -153,7 +153,7 @@ def test_late_writes_stay_dead(memory: Memory, clock: FrozenClock) -> None:
         Retire(op_id="y", namespace=ns, version=before, id="i", cause="forgotten"),
     ])  # fmt: skip
     assert ids(memory) == set()
-    newer = version_floor(clock.now) + "-0000-00000000"
+    newer = version_floor(clock.now) + "-00000000"
     memory.backend.apply([Remember(**late, id="newer", version=newer, subject="ann")])
     assert ids(memory) == {"newer"}
 

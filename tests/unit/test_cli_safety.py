@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
@@ -242,6 +244,8 @@ def filled(store: Path) -> tuple[Path, dict[str, str]]:
         worthless = memory.remember("worthless", confidence=0.0)
         memory.export_to("backup.jsonl")
         memory.remember("after the backup")
+    with contextlib.closing(sqlite3.connect(store)) as connection, connection:
+        connection.execute("insert into life(seq, version, cause) values (99, '0', 'forgotten')")  # of no memory
     return store, {"gone": gone.id, "worthless": worthless.id}
 
 
@@ -287,10 +291,29 @@ def test_b067_a_dry_run_changes_nothing_even_with_yes(filled: tuple[Path, dict[s
     store, ids = filled
     before = contents(store)
     for command in destructive(ids):
-        run(*command, "--dry-run")
-        run(*command, "--dry-run", "--yes")
-        json.loads(run("--json", *command, "--yes", "--dry-run").stdout)
+        code = int(command[0] == "doctor")  # it says that something is wrong
+        run(*command, "--dry-run", code=code)
+        run(*command, "--dry-run", "--yes", code=code)
+        json.loads(run("--json", *command, "--yes", "--dry-run", code=code).stdout)
     assert contents(store) == before
+
+
+def test_the_doctor_shows_what_a_repair_would_do_and_asks_only_if_there_is_something(
+    filled: tuple[Path, dict[str, str]], run: Run
+) -> None:
+    store, _ = filled
+    result = run("doctor", "--repair", code=4)
+    assert "stray: records belong to no memory\n    -> delete them" in result.stderr
+    result = run("doctor", "--repair", "--yes")
+    assert result.stderr.index("-> delete them") < result.stderr.index(f"repair 1 thing (store {store}")
+    assert "mended   stray: 1" in result.stdout
+    for flags in ((), ("--reindex",), ("--reindex", "--yes")):
+        result = run("doctor", "--repair", *flags)
+        assert "no problems" in result.stdout
+        assert result.stderr == ""
+    told = json.loads(run("--json", "doctor", "--repair").stdout)
+    assert (told["ok"], told["mended"], told["problems"]) == (True, {}, [])
+    assert told["facts"]["library"].startswith("SQLite ")
 
 
 def test_b067_yes_works_without_a_terminal_and_the_target_comes_first(

@@ -98,13 +98,43 @@ def test_credentials_are_filled_in_and_a_stray_address_is_not_followed(place: Pa
 
 
 def test_secrets_are_never_printed(place: Path) -> None:
-    environ = {"MEMGRAPH_PRIMARY": "bolt://ada:s3cret-word@host", "NEO4J_PASSWORD": "s3cret-word"}
+    environ = {"MEMGRAPH_PRIMARY": "bolt://host", "NEO4J_PASSWORD": "s3cret-word"}
     settings = resolve(environ=environ, folder=place)
     for shown in (repr(settings), str(settings), repr(asdict(settings))):
         assert "s3cret-word" not in shown
     with pytest.raises(InvalidInputError) as caught:
         resolve(environ={"NEO4J_PASSWORD": "s3cret-word", "MEMGRAPH_LOCK_TIMEOUT": "s3cret-word"}, folder=place)
     assert "s3cret-word" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["primary", "store"])
+def test_an_address_holds_no_credentials(place: Path, name: str) -> None:
+    """They are refused where they were given, and not repeated."""
+    for address in ("bolt://ada:s3cret-word@host", "neo4j+s://:s3cret-word@host:1", "neo4j://s3cret-word@host"):
+        variable = f"MEMGRAPH_{name.upper()}"
+        for given in ({"environ": {variable: address}}, {name: address, "environ": {}}):
+            with pytest.raises(InvalidInputError) as caught:
+                resolve(folder=place, **given)  # type: ignore[arg-type]
+            assert "s3cret-word" not in str(caught.value)
+            assert caught.value.field == name
+            assert "NEO4J_PASSWORD" in caught.value.hint
+            assert (variable if given["environ"] else "argument") in str(caught.value)
+    for address in ("bolt://[::1", "localhost:7687"):
+        if name == "primary":
+            with pytest.raises(InvalidInputError, match="no address"):
+                resolve(primary=address, environ={}, folder=place)
+
+
+def test_where_says_which_store_a_call_touches(place: Path) -> None:
+    def where(environ: dict[str, str], **given: str) -> str:
+        return resolve(environ=environ, folder=place, **given).where  # type: ignore[arg-type]
+
+    database = {"NEO4J_DATABASE": "d"}
+    assert where({}) == default_store()
+    assert where({"MEMGRAPH_PRIMARY": "bolt://a"}) == "bolt://a"
+    assert where({"MEMGRAPH_PRIMARY": "bolt://a"} | database, primary="bolt://b") == "bolt://b/d"
+    assert where(database, store="bolt://a") == "bolt://a/d"
+    assert where({"MEMGRAPH_PRIMARY": "bolt://a"} | database, store="x.db") == "x.db with bolt://a/d"
 
 
 def test_a_namespace_that_nobody_named_leaves_the_whole_store_in_reach(place: Path) -> None:

@@ -347,6 +347,15 @@ class Applier:
             self._bury(path, ns, copy, version, receipt)
         return not known or row is not None
 
+    def withdraw(self, path: str, id: str) -> None:
+        """Remove what is there of an id, without burying it."""
+        ns = self.namespace(path)
+        row = self.connection.execute(
+            "select seq, version, doc, key, past from memory where ns = ? and id = ?", (ns, id)
+        ).fetchone()
+        if row is not None:
+            self._remove(path, ns, id, *row)
+
     def _remove(
         self, path: str, ns: int, id: str, seq: int, version: str | None, doc: int | None, key: str | None, past: int
     ) -> None:

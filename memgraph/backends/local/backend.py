@@ -14,8 +14,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memgraph.backends.base import Draft, Query, Scope
-from memgraph.backends.local import apply, dump, lines, reads, tombs
+from memgraph.backends.base import Draft, Facts, Query, Scope
+from memgraph.backends.local import apply, dump, journal, lines, reads, tombs
 from memgraph.backends.local.rows import COLUMNS, STATUSES, entry
 from memgraph.checks import from_micros
 from memgraph.clock import EPOCH, Clock, millis, new_writer
@@ -32,6 +32,7 @@ from memgraph.models import (
     Page,
     PurgePlan,
     PurgeReceipt,
+    SearchResult,
     Selector,
     Stats,
     Status,
@@ -49,6 +50,9 @@ if TYPE_CHECKING:
     from memgraph.backends.local.search import SearchIndex
 
 __all__ = ["LocalBackend"]
+
+Journal = Callable[[sqlite3.Connection, Sequence[journal.Item]], None]
+"""Takes note of what is written, in the same transaction."""
 
 _log = logging.getLogger("memgraph")
 SEAL_CHECK_EVERY = 64  # after so many writes, see whether documents wait to be sealed
@@ -91,6 +95,11 @@ class LocalBackend:
         if preload:
             self._preloading = threading.Thread(target=self._preload, name="memgraph-graph", daemon=True)
             self._preloading.start()
+
+    @property
+    def wall(self) -> Callable[[], float]:
+        """This machine's clock: Unix seconds."""
+        return self._clock.wall
 
     def finish_loading(self) -> None:
         """Let the thread that loads the graph finish: what it has half imported could not be imported in a forked child."""
@@ -178,6 +187,7 @@ class LocalBackend:
         clock = self._clock
         clock.observe(apply.newest_version(connection) or "0" * 12 + "-0000")
         results: builtins.list[Entry | str] = []
+        written: builtins.list[journal.Item] = []
         repeated: set[str] = set()
         for draft in drafts:
             operation = draft.operation
@@ -194,11 +204,13 @@ class LocalBackend:
                     self._require(connection, operation, draft)
             stamped = operation.stamped(clock.tick())
             applier.apply(stamped, draft.fresh)
+            written.append(stamped)
             results.append(
                 entry_of(stamped, self._now(), ("local",)) if isinstance(stamped, Remember) else stamped.version
             )
             _log.info("%s %s", operation.op, stamped.version)  # an id that a caller chose is data, and may be purged
         applier.finish()
+        journal.note(connection, written)
         return results
 
     def _now(self) -> datetime:
@@ -235,29 +247,71 @@ class LocalBackend:
 
     def apply(self, operations: Iterable[Operation | Unknown]) -> int:
         """Apply stamped operations, all or none."""
-        todo = list(operations)
-        changed = self.database.write(lambda connection: apply.apply_all(connection, todo))
-        self._unchecked += len(todo)
-        self._tidy()
-        return changed
+        return self._take_in(builtins.list(operations), [], journal.note)[0]
 
     def bury(self, tombstones: Iterable[dict[str, Any]]) -> int:
         """Take in tombstones and secrets."""
-        todo = builtins.list(tombstones)
+        return self._take_in([], builtins.list(tombstones), journal.note)[1]
 
-        def work(connection: sqlite3.Connection) -> int:
-            changed = tombs.take_in(connection, todo)
-            if changed:
-                applier = apply.Applier(connection)
+    def receive(
+        self, operations: Sequence[Operation | Unknown], tombstones: Sequence[dict[str, Any]], then: Journal
+    ) -> int:
+        """What a primary has: applied and buried in one transaction with `then`. Returns how much of it was news."""
+        return sum(self._take_in(operations, tombstones, then))
+
+    def _take_in(
+        self, operations: Sequence[Operation | Unknown], tombstones: Sequence[dict[str, Any]], then: Journal
+    ) -> tuple[int, int]:
+        def work(connection: sqlite3.Connection) -> tuple[int, int]:
+            buried = tombs.take_in(connection, tombstones)
+            applier = apply.Applier(connection)
+            if buried:
                 applier.sweep()
-                applier.finish()
                 connection.execute("insert or replace into meta values('scrub', 1)")
-            return changed
+            changed = sum(applier.apply(operation) for operation in operations)
+            applier.finish()
+            then(connection, [*tombstones, *operations])
+            return changed, buried
 
-        changed = self.database.write(work)
-        self._scrub_pending = self._scrub_pending or changed > 0
+        changed, buried = self.database.write(work)
+        self._scrub_pending = self._scrub_pending or buried > 0
+        self._unchecked += len(operations)
         self._tidy()
-        return changed
+        return changed, buried
+
+    def couple(self) -> None:
+        """From now on keep a journal of what a primary is to be told."""
+        self.database.write(journal.couple)
+
+    def meet(self, secrets: Sequence[dict[str, Any]]) -> None:
+        """Take a primary's secrets: its first, which makes tombstones from now on, says which primary it is.
+
+        To another one than before, everything is to be pushed.
+        """
+        with self.database.read(snapshot=False) as connection:
+            known = tombs.adopted(connection)
+        if known == secrets[0]["secret"]:
+            return
+
+        def work(connection: sqlite3.Connection) -> None:
+            tombs.adopt(connection, secrets)
+            if known is not None:
+                connection.execute("delete from cursor")
+                connection.execute("insert into cursor select path, ? from namespace", (journal.UNPUSHED,))
+
+        self.database.write(work)
+
+    def withdraw(self, namespace: str, ids: Sequence[str], then: Journal) -> None:
+        """Remove memories without burying them, because their ids name others on the primary, in one transaction with `then`."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            applier = apply.Applier(connection)
+            for id in ids:
+                applier.withdraw(namespace, id)
+            applier.finish()
+            then(connection, [])
+
+        self.database.write(work)
 
     def _tidy(self) -> None:
         """After a commit: move documents into the index in short steps, and finish a scrub that had to wait.
@@ -311,7 +365,7 @@ class LocalBackend:
         with self.database.read() as connection:
             return reads.count(connection, scope, filters, now)
 
-    def search(self, scope: Scope, query: Query) -> builtins.list[Hit]:
+    def search(self, scope: Scope, query: Query) -> SearchResult:
         """The best hits, best first."""
         index = self._search_index()
         with self.database.read() as connection:
@@ -325,7 +379,7 @@ class LocalBackend:
 
             found = index.search(connection, spaces, query, visible)
             entries = reads.by_seqs(connection, [seq for seq, _, _ in found], query.now)
-        return [Hit(entries[seq], score, why) for seq, score, why in found if seq in entries]
+        return SearchResult(tuple(Hit(entries[seq], score, why) for seq, score, why in found if seq in entries))
 
     def lineage(self, namespace: str, key_or_id: str, now: datetime) -> Lineage | None:
         """The line of a key, or what is linked to an id."""
@@ -372,6 +426,11 @@ class LocalBackend:
         with self.database.read() as connection:
             yield from dump.operations(connection, scope)
 
+    def facts(self, namespace: str) -> Iterator[Facts]:
+        """What is known of each memory, by id, without content."""
+        with self.database.read() as connection:
+            yield from dump.facts(connection, namespace)
+
     # ---- purging
 
     def select(self, scope: Scope, selector: Selector, now: datetime) -> Iterator[Entry]:
@@ -397,36 +456,41 @@ class LocalBackend:
 
     def purge(self, plan: PurgePlan, now: datetime) -> PurgeReceipt:
         """Remove for good what a plan names."""
+        return self.purge_at(plan, now, None, journal.note)
+
+    def purge_at(self, plan: PurgePlan, now: datetime, version: str | None, then: Journal) -> PurgeReceipt:
+        """Carry a plan out at the version that the primary gave its purge, or at a new one."""
         from memgraph.backends.local import purge
         from memgraph.backends.local.graph import LiveGraph
 
         scope = Scope(plan.namespace, plan.subtree)
 
-        def work(connection: sqlite3.Connection) -> tuple[str, str, dict[str, int], int]:
+        def work(connection: sqlite3.Connection) -> purge.Done:
             graph = None
             if plan.selector.lineage:
                 graph = LiveGraph()
                 graph.catch_up(connection)
             fresh = purge.plan(connection, graph, scope, plan.selector, plan.at, self.database.where)
             self._clock.observe(apply.newest_version(connection) or "0" * 12 + "-0000")
-            done = purge.purge(connection, fresh, plan, self._clock)
+            done = purge.purge(connection, fresh, plan, version or self._clock.tick())
             connection.execute("insert or replace into meta values('scrub', 1)")
+            then(connection, done.operations)
             return done
 
-        receipt, version, removed, buried = self.database.write(work)
+        done = self.database.write(work)
         self._scrub_pending = True
         self._tidy()
         return PurgeReceipt(
-            id=receipt,
+            id=done.receipt,
             at=now,
-            version=version,
+            version=done.version,
             store=self.database.where,
             namespaces=tuple(plan.ids) or (plan.namespace,),
             selector_digest=selector_digest(plan.selector, plan.namespace, plan.subtree),
             plan_digest=plan.digest,
-            removed=removed,
+            removed=done.removed,
             scrubbed=not self._scrub_pending,
-            tombstones=buried,
+            tombstones=done.tombstones,
             not_reached=("backups and exports made before", *self._damaged_copies()),
             unknown_ids=len(set(plan.selector.ids) - {id for ids in plan.ids.values() for id in ids}),
         )

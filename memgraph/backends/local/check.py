@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -11,6 +12,7 @@ from memgraph.backends.local.graph import LiveGraph
 from memgraph.errors import StoreCorruptError, StoreLockedError
 from memgraph.models import CheckReport, Problem
 from memgraph.storage.sqlite import repair as files
+from memgraph.storage.sqlite.schema import SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from memgraph.backends.local.backend import LocalBackend
@@ -29,6 +31,7 @@ _TABLES: Final = {
     "tombstone": ("hash",),
     "foreign_operation": ("op_id",),
 }
+_GIVE: Final = "give them the one that does"
 _TWO_ACTIVE: Final = (
     "select count(*) from (select 1 from memory where key is not null and version is not null and status = 0"
     " group by ns, key having count(*) > 1)"
@@ -58,15 +61,20 @@ def check(store: LocalBackend, repair: bool, reindex: bool) -> CheckReport:
                 message=f"the file is damaged: {broken[0]}",
                 remedy="Run `memgraph doctor --repair`, or restore a backup.",
                 count=len(broken),
+                repair="save what can be read into a new file, and keep the damaged one beside it",
             )
         )
-        return CheckReport(ok=False, store=database.where, checked={}, problems=tuple(problems))
+        return CheckReport(ok=False, store=database.where, checked={}, problems=tuple(problems), facts=_facts())
     if reindex:
         database.write(index.rebuild)
+    mended = Counter[str]()
     if repair:
+        with database.read() as connection:
+            mended = _counts(_laws(connection))
         database.write(_settle)
     with database.read() as connection:
-        problems += _laws(connection)
+        laws = _laws(connection)
+        problems += laws
         fresh = LiveGraph()
         fresh.catch_up(connection)
         checked = {
@@ -85,20 +93,37 @@ def check(store: LocalBackend, repair: bool, reindex: bool) -> CheckReport:
                 count=different,
             )
         )
-    return CheckReport(ok=not problems, store=database.where, checked=checked, problems=tuple(problems))
+    return CheckReport(
+        ok=not problems,
+        store=database.where,
+        checked=checked,
+        problems=tuple(problems),
+        facts=_facts(),
+        mended=dict(mended - _counts(laws)),
+    )
+
+
+def _facts() -> dict[str, str]:
+    return {"library": f"SQLite {sqlite3.sqlite_version}", "schema": str(SCHEMA_VERSION)}
+
+
+def _counts(problems: list[Problem]) -> Counter[str]:
+    return Counter({problem.code: problem.count for problem in problems})
 
 
 def _laws(connection: sqlite3.Connection) -> list[Problem]:
     found = []
     wrong = sum(1 for _ in _wrong_statuses(connection))
-    for code, count, message, remedy in (
-        ("two-active", connection.execute(_TWO_ACTIVE).fetchone()[0], "keys have two active memories", "--repair"),
-        ("status", wrong, "memories have a status that does not follow from what happened to them", "--repair"),
-        ("stray", connection.execute(_STRAY).fetchone()[0], "records belong to no memory", "--repair"),
-        ("index", _unindexed(connection), "memories are missing in the text index", "--reindex"),
+    two, stray = (connection.execute(query).fetchone()[0] for query in (_TWO_ACTIVE, _STRAY))
+    for code, count, message, repair in (
+        ("two-active", two, "keys have two active memories", "leave the newest one active"),
+        ("status", wrong, "memories have a status that does not follow from what happened to them", _GIVE),
+        ("stray", stray, "records belong to no memory", "delete them"),
+        ("index", _unindexed(connection), "memories are missing in the text index", ""),
     ):
         if count:
-            found.append(Problem(code=code, message=message, remedy=f"Run `memgraph doctor {remedy}`.", count=count))
+            remedy = f"Run `memgraph doctor {'--repair' if repair else '--reindex'}`."
+            found.append(Problem(code=code, message=message, remedy=remedy, count=count, repair=repair))
     if index.is_stale(connection):
         found.append(
             Problem(

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import memgraph.operations as ops
-from memgraph.backends.base import Scope
+from memgraph.backends.base import Facts, Scope
 from memgraph.backends.local import tombs
 from memgraph.backends.local.reads import namespaces
 from memgraph.backends.local.rows import COLUMNS, remember_of
 
-__all__ = ["operations"]
+__all__ = ["facts", "operations"]
 
 
 def operations(connection: sqlite3.Connection, scope: Scope) -> Iterator[ops.Operation | ops.Unknown | dict[str, Any]]:
@@ -110,3 +110,25 @@ def _unknown(connection: sqlite3.Connection, inside: str) -> Iterator[Any]:
     )
     for op_id, version, path, payload in rows:
         yield ops.Unknown(op_id=op_id, version=version, namespace=path, payload=json.loads(payload))
+
+
+def facts(connection: sqlite3.Connection, namespace: str) -> Iterator[Facts]:
+    """What is known of each memory and place of a namespace, by id, in the words that `Facts` has on every engine."""
+    rows = connection.execute(
+        "select seq, id, memory.version from memory join namespace using(ns) where path = ? order by id", (namespace,)
+    ).fetchall()
+    for seq, id, version in rows:
+        found = {f"remember|{version}"} if version else set()
+        execute = connection.execute
+        found.update(f"{at}|{cause}" for at, cause in execute("select version, cause from life where seq = ?", (seq,)))
+        found.update(
+            f"relation|{b}|{type}|{at}"
+            for b, type, at in execute(
+                "select m.id, r.type, r.version from relation r join memory m on m.seq = r.b where r.a = ?", (seq,)
+            )
+        )
+        found.update(
+            f"feedback|{name}|{at}"
+            for name, at in execute("select feedback_id, version from feedback where seq = ?", (seq,))
+        )
+        yield Facts(id, frozenset(found))

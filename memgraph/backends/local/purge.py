@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime
 
 from memgraph.backends.base import Scope
@@ -12,13 +13,24 @@ from memgraph.backends.local import reads
 from memgraph.backends.local.apply import Applier
 from memgraph.backends.local.rows import COLUMNS, entry
 from memgraph.backends.local.where import selector_clause
-from memgraph.clock import Clock, new_id
+from memgraph.clock import new_id
 from memgraph.errors import ConflictError
 from memgraph.models import Entry, PurgePlan, Selector
 from memgraph.operations import Purge
 from memgraph.rules.selection import purge_plan, selector_test, value_purges
 
-__all__ = ["plan", "purge", "select"]
+__all__ = ["Done", "plan", "purge", "select"]
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a purge did: its operations, what was removed, and how many tombstones there are more."""
+
+    receipt: str
+    version: str
+    operations: list[Purge]
+    removed: dict[str, int]
+    tombstones: int
 
 
 def select(
@@ -77,20 +89,16 @@ def plan(
     return purge_plan(scope.namespace, scope.subtree, selector, entries, now, store)
 
 
-def purge(
-    connection: sqlite3.Connection, fresh: PurgePlan, planned: PurgePlan, clock: Clock
-) -> tuple[str, str, dict[str, int], int]:
-    """Remove what a plan names. `fresh` is the same plan made in this transaction.
-
-    Returns the receipt's id, the purge's version, what was removed, and how many tombstones there are more.
-    """
+def purge(connection: sqlite3.Connection, fresh: PurgePlan, planned: PurgePlan, version: str) -> Done:
+    """Remove what a plan names, at a version. `fresh` is the same plan made in this transaction."""
     if fresh.digest != planned.digest:
         raise ConflictError(
             "the set to purge has changed since the plan was made", hint="Make a new plan and look at it."
         )
     before = connection.execute("select count(*) from tombstone").fetchone()[0]
     applier = Applier(connection)
-    receipt, version = new_id(), clock.tick()
+    receipt = new_id()
+    operations: list[Purge] = []
     spaces = list(planned.ids)
     if planned.selector.everything and planned.namespace not in spaces:
         spaces.append(planned.namespace)
@@ -99,7 +107,7 @@ def purge(
         heads = _heads(connection, path, ids)
         named = value_purges(planned.selector, path) or [("id", id) for id in ids]
         for number, (field, value) in enumerate(named, 1):
-            applier.apply(
+            operations.append(
                 Purge(
                     op_id=new_id(),
                     version=version,
@@ -110,9 +118,10 @@ def purge(
                     receipt=receipt,
                 )
             )
+            applier.apply(operations[-1])
     applier.finish()
     after = connection.execute("select count(*) from tombstone").fetchone()[0]
-    return receipt, version, dict(applier.removed), after - before
+    return Done(receipt, version, operations, dict(applier.removed), after - before)
 
 
 def _heads(connection: sqlite3.Connection, path: str, ids: tuple[str, ...]) -> tuple[tuple[str, str], ...]:

@@ -12,18 +12,20 @@ import hashlib
 import hmac
 import secrets
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from memgraph.operations import PURGE_FIELDS, Remember
 
-__all__ = ["Tombs", "export", "take_in"]
+__all__ = ["Tombs", "adopt", "adopted", "export", "take_in"]
 
 
 _INSERT: Final = (
     "insert into tombstone(hash, space, version, secret, receipt) values(?, ?, ?, ?, ?) on conflict(hash) do update"
     " set version = excluded.version, receipt = excluded.receipt where excluded.version > version"
 )
+
+_ORDER: Final = "order by name = (select value from meta where name = 'secret') desc, name"
 
 
 class Tombs:
@@ -32,7 +34,7 @@ class Tombs:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._secrets: list[tuple[str, bytes]] = connection.execute(
-            "select name, value from secret where exists (select 1 from tombstone) order by name"
+            f"select name, value from secret where exists (select 1 from tombstone) {_ORDER}"
         ).fetchall()
 
     def _versions(self, namespace: str, field: str, value: str) -> list[str]:
@@ -76,7 +78,7 @@ class Tombs:
     def add(self, namespace: str, field: str, value: str, version: str, receipt: str) -> bool:
         """Bury a value up to a version; True if that is news."""
         if not self._secrets:
-            self._secrets = self._connection.execute("select name, value from secret order by name").fetchall()
+            self._secrets = self._connection.execute(f"select name, value from secret {_ORDER}").fetchall()
         if not self._secrets:
             self._secrets = [(secrets.token_hex(4), secrets.token_bytes(32))]
             self._connection.executemany("insert into secret values(?, ?)", self._secrets)
@@ -119,6 +121,18 @@ def take_in(connection: sqlite3.Connection, items: Iterable[dict[str, Any]]) -> 
             values = (bytes.fromhex(item["tombstone"]), space, item["version"], item["secret"], item["receipt"])
             changed += connection.execute(_INSERT, values).rowcount
     return changed
+
+
+def adopted(connection: sqlite3.Connection) -> str | None:
+    """The name of the secret that a primary gave for new tombstones, if one did."""
+    row = connection.execute("select value from meta where name = 'secret'").fetchone()
+    return row[0] if row else None
+
+
+def adopt(connection: sqlite3.Connection, items: Sequence[dict[str, Any]]) -> None:
+    """Know these secrets, and make new tombstones with the first of them."""
+    take_in(connection, items)
+    connection.execute("insert or replace into meta values('secret', ?)", (items[0]["secret"],))
 
 
 def _digest(secret: bytes, field: str, namespace: str, value: str) -> bytes:

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from memgraph.backends.base import Draft, Query, Scope
-from memgraph.backends.neo4j import connect, dump, lines, purge, reads
+from memgraph.backends.base import Changes, Draft, Facts, Pushed, Query, Scope
+from memgraph.backends.neo4j import connect, dump, lines, purge, reads, replicas
 from memgraph.backends.neo4j.writer import Writer
 from memgraph.backends.neo4j.writes import add
 from memgraph.clock import Clock, millis, new_id, new_writer
@@ -21,12 +21,12 @@ from memgraph.models import (
     Edge,
     Entry,
     Filters,
-    Hit,
     Lineage,
     Neighbourhood,
     Page,
     PurgePlan,
     PurgeReceipt,
+    SearchResult,
     Selector,
     Stats,
     StoreStatus,
@@ -54,7 +54,8 @@ class Neo4jBackend:
     """Memories in a Neo4j database. Safe for threads and forks.
 
     uri, auth, database, timeout (seconds), retry_time (seconds), pool: as for Bolt. max_clock_drift: seconds.
-    clock: Unix seconds. connect: connect and set the schema up now, instead of at the first call.
+    clock: Unix seconds. connect: connect now, instead of at the first call. create: set the schema up where there is none; else
+    every call but `set_up` and `check` is NotFoundError there.
     """
 
     name = "neo4j"
@@ -71,16 +72,21 @@ class Neo4jBackend:
         max_clock_drift: float = 300.0,
         clock: Callable[[], float] = time.time,
         connect: bool = True,
+        create: bool = True,
     ) -> None:
         self.bolt = Bolt(uri, auth, database, timeout=timeout, retry_time=retry_time, pool=pool)
         self.bolt.on_fork(self._after_fork)
         self._writer = Writer(self._ready, Clock(wall=clock, max_drift=max_clock_drift))
         self._preparing = threading.Lock()
         self._prepared = False
+        self._create, self._max_clock_drift = create, max_clock_drift
         self._index: SearchIndex | None = None
         if connect:
             try:
-                self._ready()
+                if create:
+                    self._ready()
+                else:
+                    self.bolt.connect()
             except BaseException:
                 self.bolt.close()
                 raise
@@ -99,7 +105,7 @@ class Neo4jBackend:
         if not self._prepared:
             with self._preparing:
                 if not self._prepared:
-                    connect.prepare(self.bolt)
+                    connect.prepare(self.bolt, self._create)
                     self._prepared = True
         return self.bolt
 
@@ -120,6 +126,49 @@ class Neo4jBackend:
             counts = purge.apply(bolt, self._writer.secrets(bolt), operation)
             changed += any(counts.values())
         return changed
+
+    # ---- what replicas need
+
+    @property
+    def where(self) -> str:
+        """The address, without credentials."""
+        return self.bolt.where
+
+    def ping(self) -> float:
+        """Reach the server; returns its clock, Unix seconds."""
+        milliseconds: int = self._ready().run("read/clock")[0]["clock"]
+        return milliseconds / 1000
+
+    def push(self, operations: Sequence[Operation | Unknown]) -> Pushed:
+        """Apply operations, all or none, or ConflictError; purges after the others, each in transactions of its own."""
+        bolt = self._ready()
+        purges = [operation for operation in operations if isinstance(operation, Purge)]
+        others = [operation for operation in operations if not isinstance(operation, Purge)]
+        found = Pushed({}, {})
+        if others:
+            now = self._writer.now()
+            found = bolt.transaction(lambda tx: replicas.push(tx, self._writer.secrets(tx, _secrets(tx)), others, now))
+        for operation in purges:
+            purge.apply(bolt, self._writer.secrets(bolt), operation)
+            found.feeds.pop(operation.namespace, None)
+        return found
+
+    def secrets(self) -> builtins.list[dict[str, Any]]:
+        """The secrets that tombstones are made with; the first makes new ones."""
+        return [{"secret": row["name"], "value": row["value"]} for row in self._ready().run("write/secrets")]
+
+    def feeds(self, namespaces: Sequence[str]) -> dict[str, int]:
+        """The number of each namespace's feed."""
+        rows = self._ready().run("read/feeds", spaces=builtins.list(namespaces))
+        return {row["namespace"]: row["n"] for row in rows}
+
+    def changes(self, namespace: str, after: tuple[int, str]) -> Changes:
+        """A page of what was touched after a place in the feed."""
+        return replicas.changes(self._ready(), namespace, after)
+
+    def facts(self, namespace: str) -> Iterator[Facts]:
+        """What is known of each memory, by id, without content."""
+        return replicas.facts(self._ready(), namespace)
 
     def bury(self, tombstones: Iterable[dict[str, Any]]) -> int:
         """Take in tombstones and secrets, and remove what they say is dead."""
@@ -154,13 +203,13 @@ class Neo4jBackend:
         """How many memories match."""
         return reads.count(self._ready(), scope, filters, now)
 
-    def search(self, scope: Scope, query: Query) -> builtins.list[Hit]:
+    def search(self, scope: Scope, query: Query) -> SearchResult:
         """The best hits, best first."""
         if self._index is None:
             from memgraph.backends.neo4j.search import SearchIndex
 
             self._index = SearchIndex()
-        return self._index.search(self._ready(), scope, query)
+        return SearchResult(tuple(self._index.search(self._ready(), scope, query)))
 
     def lineage(self, namespace: str, key_or_id: str, now: datetime) -> Lineage | None:
         """The line of a key, or what is linked to an id."""
@@ -261,12 +310,17 @@ class Neo4jBackend:
 
     # ---- administration
 
+    def set_up(self) -> tuple[str, ...]:
+        """Make what is missing of the schema."""
+        self.bolt.connect()
+        return tuple(connect.set_up(self.bolt))
+
     def check(self, repair: bool = False, reindex: bool = False) -> CheckReport:
-        """Look for broken laws in the graph."""
+        """Look for broken laws in the graph, and at the server and its indexes."""
         from memgraph.backends.neo4j import check
 
-        bolt = self._ready()
-        return check.check(bolt, lambda: self._writer.secrets(bolt), repair, reindex)
+        self.bolt.connect()
+        return check.check(self.bolt, repair, reindex, self._writer.clock.wall, self._max_clock_drift)
 
     def stats(self, namespace: str, now: datetime) -> Stats:
         """How much there is."""
@@ -288,6 +342,11 @@ class Neo4jBackend:
     def close(self) -> None:
         """Give the connections up."""
         self.bolt.close()
+
+
+def _secrets(tx: Runner) -> int:
+    number: int = tx.run("write/schema_version")[0]["secrets"]
+    return number
 
 
 def _first(

@@ -1,4 +1,4 @@
-"""The columns that the ranking wants, of the candidates that `read/search` returns, and of their namespace as a whole.
+"""The columns that the ranking wants, of the candidates that `read/search` returns.
 
 The candidates hold every match (or the best, where there are very many) and two turns around each, so linking those of a session
 in version order gives each match its true neighbours: between two candidates that are no true neighbours lies no match.
@@ -6,117 +6,69 @@ in version order gives each match its true neighbours: between two candidates th
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memgraph.clock import millis, recorded_micros
+from memgraph.backends.neo4j.statistics import Statistics
+from memgraph.clock import millis
 from memgraph.rules.ranking import NEVER, Columns, Found
 from memgraph.rules.text import name_words
 
-__all__ = ["Candidates", "Statistics"]
+__all__ = ["Candidates", "merged"]
 
 _DAY: Final = 86_400
 _MAX_COUNT: Final = 255
 _MAX_NAME_WORDS: Final = 16
+_COLUMNS: Final = 15
 Mask = NDArray[np.bool_]
+Rows = list[list[Any]]
 
 
-@dataclass
-class Statistics:
-    """What the ranking must know of a namespace as a whole, as it was when `touched` memories had been written.
-
-    documents, length: of all. active, active_length: of those neither replaced, retired nor expired. versions: evenly spaced
-    ones in order. last_day: the latest day that any is about, since 1970. holding: how many hold a term, of all or of active ones.
-    """
-
-    touched: int
-    documents: int
-    length: int
-    active: int
-    active_length: int
-    sessions: int
-    versions: list[str]
-    last_day: int
-    holding: dict[tuple[str, bool], int] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, touched: int, row: dict[str, Any]) -> Statistics:
-        """From what `read/text_statistics` returned."""
-        versions: list[str] = row["versions"]
-        seconds = [millis(version) // 1000 for version in versions[-1:]]
-        seconds += [] if row["last_valid"] is None else [row["last_valid"]]
-        return cls(
-            touched,
-            row["documents"],
-            row["length"],
-            row["active"],
-            row["active_length"],
-            row["sessions"],
-            versions,
-            max(seconds, default=0) // _DAY,
-        )
-
-    def serves(self, touched: int) -> bool:
-        """Whether it is near enough to the truth: at most a twentieth of the memories have been written since."""
-        return (touched - self.touched) * 20 <= self.documents and touched >= self.touched
-
-    def rank(self, version: str) -> int:
-        """The place of a version among all of the namespace, counted from 0; estimated between those that are known."""
-        marks, last = self.versions, len(self.versions) - 1
-        at = bisect_right(marks, version) - 1
-        if at < 0:
-            return 0
-        if at >= last:
-            return max(self.documents - (1 if version == marks[last] else 0), 0)
-        step = (self.documents - 1) / last
-        low, high = recorded_micros(marks[at]), recorded_micros(marks[at + 1])
-        part = 0.0 if high == low or version == marks[at] else (recorded_micros(version) - low) / (high - low)
-        return int(step * (at + min(part, 0.999)))
+def merged(rows: Rows, more: Iterable[list[Any]]) -> Rows:
+    """The candidates of two statements, each once, newest first."""
+    found = {row[0]: row for row in more} | {row[0]: row for row in rows}
+    return sorted(found.values(), key=lambda row: (row[1], row[0]), reverse=True)
 
 
 class Candidates:
     """The candidates of one search in one namespace, newest first.
 
-    n: how many. matching: how many hold a term of the query. narrow: how many of these pass the filters that the index knows.
+    rows: as `read/search` returns them. n: how many. matching: how many hold a term of the query. narrow: how many of these pass
+    the filters that the index knows.
     """
 
-    def __init__(self, row: dict[str, Any], statistics: Statistics) -> None:
-        self.ids: list[str] = row["ids"]
-        self.versions: list[str] = row["versions"]
-        self.n = n = len(self.ids)
-        self.metadata: list[str] = row["metadata"]
-        scoped = np.array(row["scoped"], bool)
-        matching = np.array([bool(matched) for matched in row["matched"]], bool)
+    def __init__(self, rows: Rows, statistics: Statistics) -> None:
+        columns: Sequence[Sequence[Any]] = list(zip(*rows, strict=True)) or [()] * _COLUMNS
+        self.ids, self.versions, active, self.sessions, actors, subjects, *columns = columns
+        lengths, flags, seconds, rated, self._matched, scoped, allowed, self.metadata, cosine = columns
+        self.n = n = len(rows)
+        inside = np.array(scoped, bool)
+        matching = np.array([bool(matched) for matched in self._matched], bool)
         self.matching = int(np.count_nonzero(matching))
-        self.narrow = int(np.count_nonzero(matching & scoped))
-        self.allowed: Mask = scoped & np.array(row["allowed"], bool)
-        self.active: Mask = np.array(row["active"], bool)
-        self.cosine = np.array(row["cosine"], np.float32)
-        self._matched: list[list[str]] = row["matched"]
-        self._statistics = statistics
+        self.narrow = int(np.count_nonzero(matching & inside))
+        self.allowed: Mask = inside & np.array(allowed, bool)
+        self.active: Mask = np.array(active, bool)
+        self.cosine = np.array(cosine, np.float32)
         self._words: dict[tuple[str, ...], int] = {}
         self._numbers: dict[str | None, int] = {None: -1}
         sessions: dict[str | None, int] = {None: -1}
-        for session in row["sessions"]:
+        for session in self.sessions:
             sessions.setdefault(session, len(sessions) - 1)
-        numbers = np.array([sessions[session] for session in row["sessions"]], np.int32)
-        actors = self._named(row["actors"])
-        before, after = self._turns(numbers, row["actors"])
-        feedback = np.array(row["feedback"], np.float32)
+        numbers = np.array([sessions[session] for session in self.sessions], np.int32)
+        before, after = self._turns(numbers, actors)
+        feedback = np.array(rated, np.float32)
         self.columns = Columns(
-            np.array(row["lengths"], np.uint16),
-            np.array(row["flags"], np.uint8),
+            np.array(lengths, np.uint16),
+            np.array(flags, np.uint8),
             numbers,
-            actors,
-            self._named(row["subjects"]),
+            self._named(actors),
+            self._named(subjects),
             before,
             after,
-            self._days(row["seconds"]),
+            self._days(seconds),
             np.array([statistics.rank(version) for version in self.versions], np.int32),
             len(sessions) - 1,
             statistics.sessions > 1 or len(sessions) > 2,

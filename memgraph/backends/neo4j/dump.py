@@ -9,11 +9,12 @@ from typing import Any, Final
 
 import memgraph.operations as ops
 from memgraph.backends.base import Scope
+from memgraph.backends.neo4j.damage import sound_edge
 from memgraph.backends.neo4j.reads import spaces
 from memgraph.backends.neo4j.rows import events, remember_of
 from memgraph.storage.bolt import Runner
 
-__all__ = ["operations"]
+__all__ = ["feedback", "life", "operations", "relations", "tombstones", "unknown", "with_secrets"]
 
 PAGE: Final = 1000
 _Items = Iterator[ops.Operation | ops.Unknown]
@@ -22,20 +23,26 @@ _Items = Iterator[ops.Operation | ops.Unknown]
 def operations(runner: Runner, scope: Scope) -> Iterator[ops.Operation | ops.Unknown | dict[str, Any]]:
     """Secrets and the scope's tombstones first, then all its operations by version; what waits in places is among them."""
     paths = spaces(runner, scope) or [scope.namespace]
-    tombstones = [each for path in paths for each in _tombstones(runner, path)]
-    needed = {each["secret"] for each in tombstones}
-    for row in runner.run("write/secrets"):
-        if row["name"] in needed:
-            yield {"secret": row["name"], "value": row["value"]}
-    yield from tombstones
+    buried = [each for path in paths for each in tombstones(runner, path)]
+    yield from with_secrets(runner, buried)
     streams: list[_Items] = []
     for path in paths:
-        streams += [_remembers(runner, path), _events(runner, path), _unknown(runner, path)]
+        streams += [_remembers(runner, path), _events(runner, path), unknown(runner, path)]
     yield from heapq.merge(*streams, key=lambda operation: (operation.version, operation.op_id))
 
 
-def _tombstones(runner: Runner, path: str) -> Iterator[dict[str, Any]]:
-    at: dict[str, Any] = {"seq": -1, "hash": ""}
+def with_secrets(runner: Runner, buried: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Tombstones, and before them the secrets that they were made with."""
+    needed = {each["secret"] for each in buried}
+    for row in runner.run("write/secrets") if needed else ():
+        if row["name"] in needed:
+            yield {"secret": row["name"], "value": row["value"]}
+    yield from buried
+
+
+def tombstones(runner: Runner, path: str, after: int = -1) -> Iterator[dict[str, Any]]:
+    """The tombstones of a namespace from a number of its feed on."""
+    at: dict[str, Any] = {"seq": after, "hash": ""}
     while True:
         rows = runner.run("read/tombstones", namespace=path, limit=PAGE, **at)
         for row in rows:
@@ -68,9 +75,9 @@ def _events(runner: Runner, path: str) -> _Items:
     while True:
         rows = runner.run("read/happened", namespace=path, after=after, limit=PAGE)
         for row in rows:
-            found += _life(path, row)
-            found += _relations(path, row)
-            found += _feedback(path, row)
+            found += life(path, row)
+            found += relations(path, row)
+            found += feedback(path, row)
         if len(rows) < PAGE:
             break
         after = rows[-1]["id"]
@@ -78,7 +85,8 @@ def _events(runner: Runner, path: str) -> _Items:
     return iter(found)
 
 
-def _life(path: str, row: dict[str, Any]) -> Iterator[ops.Operation]:
+def life(path: str, row: dict[str, Any]) -> Iterator[ops.Operation]:
+    """What happened to a memory, from its row."""
     superseding = {version: (id, reason) for id, version, reason in row["supersedes"]}
     for event in events({**row, "version": None}):
         version, cause, changeset = event["version"], event["cause"], event.get("changeset")
@@ -100,13 +108,17 @@ def _life(path: str, row: dict[str, Any]) -> Iterator[ops.Operation]:
             yield ops.Retire(**common, id=row["id"], cause=cause, reason=event.get("reason"), actor=event.get("actor"))
 
 
-def _relations(path: str, row: dict[str, Any]) -> Iterator[ops.Operation]:
+def relations(path: str, row: dict[str, Any]) -> Iterator[ops.Operation]:
+    """The relations that begin at a memory, from its row."""
     for b, gone, type, version, weight, note in row["relations"]:
+        if not isinstance(type, str) or not isinstance(version, str):
+            continue  # drawn by hand: the doctor names it
         common = {"op_id": version, "version": version, "namespace": path, "a": row["id"], "b": b, "type": type}
-        yield ops.Unrelate(**common) if gone else ops.Relate(**common, weight=weight, note=note)
+        yield ops.Unrelate(**common) if gone else ops.Relate(**common, **sound_edge({"weight": weight, "note": note}))
 
 
-def _feedback(path: str, row: dict[str, Any]) -> Iterator[ops.Operation]:
+def feedback(path: str, row: dict[str, Any]) -> Iterator[ops.Operation]:
+    """The feedback on a memory, from its row."""
     for feedback_id, version, signal, verified, actor in row["feedback"]:
         yield ops.Reinforce(
             op_id=version,
@@ -120,7 +132,8 @@ def _feedback(path: str, row: dict[str, Any]) -> Iterator[ops.Operation]:
         )
 
 
-def _unknown(runner: Runner, path: str) -> _Items:
+def unknown(runner: Runner, path: str) -> _Items:
+    """The kept operations of kinds that the writer's build did not know."""
     for row in runner.run("read/foreign", namespace=path):
         yield ops.Unknown(
             op_id=row["op_id"], version=row["version"], namespace=path, payload=json.loads(row["payload"])

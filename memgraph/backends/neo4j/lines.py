@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from memgraph.backends.base import Scope
+from memgraph.backends.neo4j.damage import sound_edge, status_of
 from memgraph.backends.neo4j.reads import PAGE, all_matching, by_ids, parts, spaces
 from memgraph.backends.neo4j.rows import events
 from memgraph.clock import recorded_at
@@ -25,7 +26,10 @@ _ALL: Final = [*_LINE, "RELATES_TO"]
 
 
 def _edge(path: str, row: dict[str, Any]) -> Edge:
-    return Edge(namespace=path, **row)
+    try:
+        return Edge(namespace=path, **row)
+    except ValueError:  # somebody drew or changed it by hand
+        return Edge(namespace=path, **sound_edge(row))
 
 
 def _order(edge: Edge) -> tuple[str, str, str, str, str]:
@@ -141,24 +145,14 @@ def graph(runner: Runner, scope: Scope, now: datetime) -> nx.MultiDiGraph[Any]:
     for path in spaces(runner, scope):
         for row in _by_id(runner, "read/nodes", path):
             name = (path, row["id"]) if scope.subtree else row["id"]
-            status, expires = Status(row["status"]), row["expires_at"]
+            status, expires = status_of(row["status"]), row["expires_at"]
             if status is Status.ACTIVE and expires is not None and expires <= now:
                 status = Status.EXPIRED
             shown = {each: row[each] for each in ("key", "kind", "title", "version")}
             found.add_node(name, namespace=path, status=status, **shown)
             for label, target, version, type, weight, note, reason, via in row["edges"]:
-                edge = Edge(
-                    label=label,
-                    namespace=path,
-                    source_id=row["id"],
-                    target_id=target,
-                    version=version,
-                    type=type,
-                    weight=weight,
-                    note=note,
-                    reason=reason,
-                    via=via,
-                )
+                values = {"label": label, "source_id": row["id"], "target_id": target, "version": version, "type": type}
+                edge = _edge(path, {**values, "weight": weight, "note": note, "reason": reason, "via": via})
                 key = f"{label}:{type}" if type is not None else f"{label}:explicit" if via == "explicit" else label
                 edges.append((name, (path, target) if scope.subtree else target, key, edge))
     for a, b, key, edge in sorted(edges, key=lambda each: _order(each[3])):

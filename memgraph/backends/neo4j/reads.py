@@ -238,12 +238,12 @@ def stats(runner: Runner, path: str, now: datetime) -> Stats:
     rows = runner.run("read/stats", namespace=path, now=now)
     totals = runner.run("read/totals", namespace=path)[0]
     by_status = {status.value: sum(r["entries"] for r in rows if r["status"] == status.value) for status in Status}
-    kinds = sorted({row["kind"] for row in rows})
+    kinds = sorted({row["kind"] or "fact" for row in rows})
     return Stats(
         namespace=path,
         entries=sum(row["entries"] for row in rows),
         by_status={status: number for status, number in by_status.items() if number},
-        by_kind={kind: sum(row["entries"] for row in rows if row["kind"] == kind) for kind in kinds},
+        by_kind={kind: sum(row["entries"] for row in rows if (row["kind"] or "fact") == kind) for kind in kinds},
         keys=totals["keys"],
         relations=totals["relations"],
         store_entries=totals["store_entries"],

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 
+from memgraph.backends.neo4j.damage import readable, whole_life
 from memgraph.backends.neo4j.tokens import tokens
 from memgraph.clock import recorded_at
 from memgraph.models import Entry, Status, Trust, trusted
@@ -22,13 +23,14 @@ __all__ = ["STORED_ON", "entry", "events", "properties", "remember_of"]
 STORED_ON: Final = ("neo4j",)
 _TRUST: Final = {trust.value: trust for trust in Trust}
 _PLAIN: Final = ("key", "subject", "actor", "session", "valid_from", "valid_to", "expires_at", "reason")
+_MAYBE: Final = (*_PLAIN, "changeset", "embedding_model")
 
 
 def properties(operation: Remember) -> dict[str, Any]:
-    """The stored properties of a stamped Remember that `write/remember` does not set by itself."""
-    found: dict[str, Any] = {name: getattr(operation, name) for name in ("subject", "actor", "session", "reason")}
-    found |= {name: getattr(operation, name) for name in ("valid_from", "valid_to", "expires_at", "changeset")}
+    """The properties of a stamped Remember's node, without those that are null and those that `write/remember` derives."""
+    found: dict[str, Any] = {name: value for name in _MAYBE if (value := getattr(operation, name)) is not None}
     found |= {
+        "version": operation.version,
         "content": operation.content,
         "kind": operation.kind,
         "title": operation.title,
@@ -40,15 +42,31 @@ def properties(operation: Remember) -> dict[str, Any]:
         "pinned": operation.pinned,
         "confidence": operation.confidence,
         "recorded_at": recorded_at(operation.version),
-        "embedding": None if operation.embedding is None else list(operation.embedding),
-        "embedding_model": operation.embedding_model,
     }
+    if operation.describes_past:
+        found["past"] = True
+    if operation.embedding is not None:
+        found["embedding"] = list(operation.embedding)
+    if operation.restores is not None:
+        found |= {"origin": operation.restores.id, "origin_version": operation.restores.version}
     return found | tokens(operation)
 
 
 def entry(row: Mapping[str, Any], now: datetime, superseded_by: str | None = None) -> Entry:
-    """The Entry of a node's properties, as it is at `now`."""
+    """The Entry of a node's properties, as it is at `now`. What somebody removed or spoiled by hand is read as its default.
+
+    Raises StoreCorruptError where nothing can be read.
+    """
+    try:
+        return _entry(row, now, superseded_by)
+    except (KeyError, TypeError, ValueError):
+        return _entry(readable(row, superseded_by), now, superseded_by)
+
+
+def _entry(row: Mapping[str, Any], now: datetime, superseded_by: str | None) -> Entry:
     expires, status, get = row.get("expires_at"), Status(row["status"]), row.get
+    if isinstance(expires, str) or isinstance(get("valid_from"), str) or isinstance(get("valid_to"), str):
+        raise TypeError("a time was written as a text")
     if status is Status.ACTIVE and expires is not None and expires <= now:
         status = Status.EXPIRED
     values = {
@@ -88,7 +106,14 @@ def entry(row: Mapping[str, Any], now: datetime, superseded_by: str | None = Non
 
 
 def remember_of(row: Mapping[str, Any]) -> Remember:
-    """The Remember that made a node; its `embedding`, where the row has it, included."""
+    """The Remember that made a node; its `embedding`, where the row has it, included. What was spoiled is as in `entry`."""
+    try:
+        return _remember_of(row)
+    except (KeyError, TypeError, ValueError):
+        return _remember_of(readable(row, None))
+
+
+def _remember_of(row: Mapping[str, Any]) -> Remember:
     get, vector = row.get, row.get("embedding")
     plain: dict[str, Any] = {name: get(name) for name in _PLAIN}
     return Remember.model_construct(
@@ -119,8 +144,15 @@ def events(row: Mapping[str, Any]) -> list[dict[str, Any]]:
 
     `life` holds `version|cause`, or `version|superseded|version of what was superseded`; `notes` beside it, in the same
     order, the rest as JSON. A supersede that names another version of this id is left out. Its reason and what superseded
-    are on the `SUPERSEDES {via: 'explicit', version}` edge.
+    are on the `SUPERSEDES {via: 'explicit', version}` edge. What somebody wrote there by hand is left out.
     """
+    try:
+        return _events(row)
+    except (TypeError, ValueError):
+        return _events({**row, **whole_life(row)})
+
+
+def _events(row: Mapping[str, Any]) -> list[dict[str, Any]]:
     found = []
     for event, note in zip(row.get("life") or (), row.get("notes") or (), strict=True):
         version, cause, *old = event.split("|")

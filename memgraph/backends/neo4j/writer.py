@@ -241,12 +241,13 @@ class Writer:
                 greatest[operation.key] = max(operation.version, greatest.get(operation.key, ""))
         for row in done.remembered:
             operation = mine[row["id"]]
-            if row["dead"] and tries > _DEAD_TRIES:
+            dead = row["version"] is None
+            if dead and tries > _DEAD_TRIES:
                 raise PurgedError("what this repeats was purged", hint="Write it anew.")
             latest = row["latest"] or ""
             late = operation.key in greatest and latest > greatest[operation.key]
             self.observe(latest)
-            if row["dead"] or row["version"] != operation.version or late:
+            if dead or row["version"] != operation.version or late:
                 raise Again
         return done
 

@@ -46,7 +46,7 @@ def put(runner: Runner, secrets: Secrets, namespace: str, operations: Sequence[o
     for name in ("remember", "life", "supersede", "relate", "reinforce", "keep"):
         rows = kinds.get(name, [])
         if name == "remember":
-            rows.sort(key=lambda row: (row["key"] or "", row["version"]))
+            rows.sort(key=lambda row: (row.get("key", ""), row["version"]))
         else:
             rows.sort(key=lambda row: row.get("id") or row.get("old") or row.get("a") or "")
         for part in _parts(rows):
@@ -62,10 +62,10 @@ def _send(runner: Runner, secrets: Secrets, namespace: str, name: str, rows: Row
         return
     done.changed += sum(row["made"] for row in found)
     done.remembered += found
-    done.ids.update(row["id"] for row in found if not row["dead"])
+    done.ids.update(row["id"] for row in found if row["version"] is not None)
     if done.purges is None:
         done.purges = found[0]["purges"]
-    dead = sorted({row["id"] for row in found if row["dead"]})
+    dead = sorted({row["id"] for row in found if row["version"] is None})
     if dead:
         removed, hashes = bury(runner, secrets, namespace, dead, done.version, "")
         done.changed += removed["new"]
@@ -118,28 +118,29 @@ def _row(secrets: Secrets, namespace: str, operation: ops.Operation | ops.Unknow
 def remember_row(secrets: Secrets, operation: ops.Remember) -> dict[str, Any]:
     """The row of `write/remember` for a stamped Remember."""
     namespace, origin = operation.namespace, operation.restores
-    buried = secrets.all("id", namespace, operation.id)
-    if origin is not None:
-        buried += secrets.all("id", namespace, origin.id)
     hashes = []
     for name in ops.PURGE_FIELDS:
         value = getattr(operation, name)
         if value:
             hashes += secrets.all(name, namespace, value)
-    return {
+    row = {
         "id": operation.id,
         "version": operation.version,
-        "key": operation.key,
-        "past": operation.describes_past or None,
-        "hashes": buried + hashes,
-        "buried": buried,
-        "slots": [] if operation.key is None else secrets.all("slot", namespace, operation.key),
-        "stands_for": origin.version if origin is not None else operation.version,
-        "origin": origin.id if origin is not None else None,
-        "origin_version": origin.version if origin is not None else None,
-        "changeset": operation.changeset,
+        "hashes": hashes,
+        "buried": secrets.all("id", namespace, operation.id),
+        "stands_for": operation.version,
         "props": properties(operation),
     }
+    if operation.key is not None:
+        row |= {"key": operation.key, "slots": secrets.all("slot", namespace, operation.key)}
+        if operation.describes_past:
+            row["past"] = True
+    if origin is not None:
+        row |= {"origin": origin.id, "stands_for": origin.version}
+        row["buried"] += secrets.all("id", namespace, origin.id)
+    if operation.changeset is not None:
+        row["changeset"] = operation.changeset
+    return row
 
 
 def _event(operation: Any, id: str, cause: str, hashes: list[str], **more: str) -> dict[str, Any]:

@@ -13,6 +13,9 @@ unsealed    documents that are not in the text index yet. namespace.docs, .seale
 segment     a run of `n` sealed documents from `doc` on: their lengths and flags for the ranking.
 post        the postings of a segment (`doc`), cut into rows by term; `term` is a row's first. Rows are replaced, never changed.
 tombstone   what is left of a purge: keyed hashes; `space` is that of the namespace.
+outbox      what a primary has not acknowledged yet, in order; rows of one `unit` go together. `a`, `b`: the memories it names.
+dead_letter units that the primary refused for good, as they stood in the outbox, and why.
+cursor      how far each namespace of the primary was pulled: the number of its feed. -1: all is to be pulled.
 """
 
 from __future__ import annotations
@@ -69,5 +72,16 @@ create table foreign_operation(
   op_id text primary key, version text not null, ns integer not null, payload text not null) without rowid;
 """
 
-MIGRATIONS: Final = (_V1,)  # the n-th takes a file from version n to n + 1
+_V2: Final = """
+create table outbox(
+  n integer primary key autoincrement, unit integer not null, namespace text not null, version text not null,
+  a text, b text, payload text not null);
+create index outbox_namespace on outbox(namespace, n);
+create table dead_letter(
+  n integer primary key, unit integer not null, namespace text not null, version text not null, a text, b text,
+  payload text not null, reason text not null, at integer not null);
+create table cursor(namespace text primary key, n integer not null) without rowid;
+"""
+
+MIGRATIONS: Final = (_V1, _V2)  # the n-th takes a file from version n to n + 1
 SCHEMA_VERSION: Final = len(MIGRATIONS)

@@ -1,0 +1,2 @@
+// The server's time. Returns clock: milliseconds since 1970.
+RETURN timestamp() AS clock

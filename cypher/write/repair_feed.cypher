@@ -1,0 +1,7 @@
+// Give a namespace its Feed again, with a number above all that were given. $namespace, $n, $version (the greatest of its memories).
+// Returns n.
+MERGE (f:Feed {namespace: $namespace})
+SET f:Feed
+SET f.n = $n, f.purges = coalesce(f.purges, 0), f.touched = coalesce(f.touched, 0),
+    f.version = CASE WHEN f.version >= $version THEN f.version ELSE $version END
+RETURN f.n AS n

@@ -1,0 +1,507 @@
+"""The composite backend: writes are durable here at once and reach the primary in order; reads are answered by either side."""
+
+from __future__ import annotations
+
+import builtins
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+
+from memgraph.backends.base import Backend, Draft, Primary, Query, Scope
+from memgraph.backends.composite import compare, purge
+from memgraph.backends.composite.link import Link, Progress
+from memgraph.backends.local.backend import LocalBackend
+from memgraph.checks import from_micros
+from memgraph.errors import ConflictError, MemgraphError, UnavailableError
+from memgraph.models import (
+    ChangeSet,
+    CheckReport,
+    Count,
+    DeadLetter,
+    Edge,
+    Entry,
+    Filters,
+    Lineage,
+    Neighbourhood,
+    Page,
+    PurgePlan,
+    PurgeReceipt,
+    SearchResult,
+    Selector,
+    Stats,
+    StoreStatus,
+    SyncDiff,
+    SyncReport,
+    SyncSource,
+    SyncStatus,
+)
+from memgraph.operations import Operation, Remember, Unknown, says_the_same
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+__all__ = ["CompositeBackend", "Mode", "WriteConcern", "over"]
+
+Mode = Literal["failover", "merge", "local_first"]
+WriteConcern = Literal["local", "primary"]
+T = TypeVar("T")
+Answer = tuple[T, str | None]
+
+DEADLINE: Final = 0.8  # seconds: connecting and reads
+PUSH_TIMEOUT: Final = 30.0  # seconds: slow is not down
+_AWAY: Final = "the primary cannot be reached; the local store answers"
+_BEHIND: Final = "catching up: writes of this store have not reached the primary yet; the local store answers"
+_UNPULLED: Final = "catching up: what others wrote has not been pulled yet; the local store answers"
+
+
+class CompositeBackend:
+    """A local store and a primary. Safe for threads, processes and forks.
+
+    local, primary: the two sides; both are closed with this. pusher: the primary again, with long deadlines, for the queue.
+    mode: how reads are answered. failover: by the primary, and by the local store while it is away or behind our writes.
+    merge: by the local store after it has pulled what others wrote, so that every law holds in what is shown.
+    local_first: by the local store, and by both where it has too little.
+    write_concern: "local" returns when a write is durable here, "primary" when the primary has it.
+    deadline: seconds that a read waits. pull_every: seconds between pulls in the background; None for no thread: then the
+    queue is pushed when something waits for it, and by `sync`.
+    max_clock_drift: seconds that versions may run ahead of the primary's clock.
+    """
+
+    name = "composite"
+
+    def __init__(
+        self,
+        local: LocalBackend,
+        primary: Primary,
+        pusher: Primary | None = None,
+        *,
+        mode: Mode = "failover",
+        write_concern: WriteConcern = "local",
+        deadline: float = DEADLINE,
+        pull_every: float | None = 30.0,
+        max_clock_drift: float = 300.0,
+    ) -> None:
+        self.local, self.primary = local, primary
+        self.mode, self.write_concern, self._deadline = mode, write_concern, deadline
+        self.link = Link(local, primary, pusher or primary, pull_every, max_clock_drift)
+        self._pid = os.getpid()
+        self.near: Backend = self if mode == "local_first" else _Near(self)
+        if self.link.outbox.newest():
+            self.link.wake()
+
+    def __repr__(self) -> str:
+        return f"<CompositeBackend {self.local.database.where} with {self.primary.where}>"
+
+    # ---- writing
+
+    def write(self, drafts: Sequence[Draft]) -> builtins.list[Entry | str]:
+        """Stamp and apply drafts in order, all or none; queue them for the primary, in the same transaction."""
+        if any(draft.if_absent or draft.expected_version is not None for draft in drafts):
+            return self._conditional(drafts)
+        results = self.local.write(drafts)
+        self.link.wake()
+        if self.write_concern == "local" or not results:
+            return results
+        self._await_primary(drafts)
+        return [self._both(result) for result in results]
+
+    def _both(self, result: Entry | str) -> Entry | str:
+        if isinstance(result, str):
+            return result
+        return result.model_copy(update={"stored_on": (self.local.name, self.primary.name)})
+
+    def _await_primary(self, drafts: Sequence[Draft]) -> None:
+        """Wait until the primary has what was just written; what is not in time stays queued."""
+        scope = Scope(drafts[0].operation.namespace)
+        number = self.link.outbox.newest(scope)
+        if number and not self.link.wait(number, scope, PUSH_TIMEOUT):
+            raise UnavailableError(
+                f"{self.primary.where} does not have the write yet; it is durable here and stays queued",
+                hint="Nothing is lost: it is sent as soon as the primary answers. Do not write it again.",
+            )
+        reason = self.link.outbox.refused(number) if number else None
+        if reason is not None:
+            raise ConflictError(f"the primary refused the write for good: {reason}", hint="See `memgraph sync status`.")
+
+    def _conditional(self, drafts: Sequence[Draft]) -> builtins.list[Entry | str]:
+        """Ask the primary, which alone can know whether a condition holds; then do here what it did."""
+        until = time.monotonic() + self._deadline
+        ids = [draft.operation.id for draft in drafts if isinstance(draft.operation, Remember)]
+        if not self.link.breaker.closed:
+            raise UnavailableError(
+                f"a condition can be judged by {self.primary.where} alone, which cannot be reached; nothing was written",
+                hint="Try again later, or write without a condition.",
+            )
+        for path in dict.fromkeys(draft.operation.namespace for draft in drafts):
+            scope = Scope(path)
+            if not self.link.wait(self.link.outbox.newest(scope), scope, max(0.0, until - time.monotonic())):
+                raise UnavailableError(
+                    "earlier writes have not reached the primary yet, so the condition cannot be judged; nothing was written",
+                    hint="Try again later.",
+                )
+        try:
+            results = self.primary.write(drafts)
+        except UnavailableError as error:
+            self.link.breaker.fail(str(error))
+            self.link.wake()
+            found = type(error)(
+                f"{error}; whether it was written is not known (id {', '.join(ids)})",
+                hint="Repeat it with the same id: what was written is found by that.",
+            )
+            raise found from None
+        done: builtins.list[Operation | Unknown] = []
+        others: set[str] = set()
+        for draft, result in zip(drafts, results, strict=True):
+            if not result:
+                continue
+            stamped = draft.operation.stamped(result.version if isinstance(result, Entry) else result)
+            if isinstance(stamped, Remember) and isinstance(result, Entry) and not says_the_same(stamped, result):
+                others.add(stamped.namespace)
+            else:
+                done.append(stamped)
+        self.local.receive(done, [], lambda *_: None)
+        for path in others:  # the id was there already, with other attributes: take them from where they are
+            self.link.pull(path, self._deadline)
+        return [self._both(result) for result in results]
+
+    def apply(self, operations: Iterable[Operation | Unknown]) -> int:
+        """Apply stamped operations here and queue them."""
+        changed = self.local.apply(operations)
+        self.link.wake()
+        return changed
+
+    def bury(self, tombstones: Iterable[dict[str, Any]]) -> int:
+        """Take in tombstones and secrets here and queue them."""
+        changed = self.local.bury(tombstones)
+        self.link.wake()
+        return changed
+
+    # ---- reading
+
+    def _read(self, scope: Scope, ask: Callable[[Backend], T], enough: Callable[[T], bool] | None = None) -> Answer[T]:
+        """An answer by the mode, and why it may be incomplete. enough: whether `local_first` need not ask the primary."""
+        self.link.followed.add(scope.namespace)
+        if self.mode == "local_first" and enough is not None:
+            found = ask(self.local)
+            if enough(found):
+                return found, None
+        if self.mode == "failover":
+            return self._from_primary(scope, ask)
+        return self._merged(scope, ask)
+
+    def _from_primary(self, scope: Scope, ask: Callable[[Backend], T]) -> Answer[T]:
+        """The primary's answer, if it has our writes; else the local one."""
+        reason = self._cannot_ask(scope)
+        if reason is None:
+            try:
+                return ask(self.primary), None
+            except UnavailableError as error:
+                self._failed(error)
+                reason = _AWAY
+        return ask(self.local), reason
+
+    def _cannot_ask(self, scope: Scope) -> str | None:
+        """Why the primary is not to be asked now; waits, within the deadline, for our own writes to reach it."""
+        link = self.link
+        if link.problem is not None:
+            raise type(link.problem)(str(link.problem), hint=link.problem.hint)
+        if not link.breaker.closed:
+            return _AWAY if link.breaker.state == "open" else _BEHIND
+        number = link.outbox.newest(scope)
+        if number and not link.wait(number, scope, self._deadline):
+            return _BEHIND if link.breaker.closed else _AWAY
+        return None
+
+    def _failed(self, error: UnavailableError) -> None:
+        if not getattr(error, "slow", False):
+            self.link.breaker.fail(str(error))
+        self.link.wake()
+
+    def _merged(self, scope: Scope, ask: Callable[[Backend], T]) -> Answer[T]:
+        """The local answer after pulling what others wrote: applying operations is what merges two sides by the laws."""
+        link = self.link
+        if link.problem is not None:
+            raise type(link.problem)(str(link.problem), hint=link.problem.hint)
+        if not link.breaker.closed:
+            return ask(self.local), _AWAY if link.breaker.state == "open" else _BEHIND
+        until = time.monotonic() + self._deadline
+        try:
+            for path in link.names(scope):
+                if link.pull(path, max(0.0, until - time.monotonic())) is None:
+                    found, reason = self._from_primary(scope, ask)
+                    return found, reason and _UNPULLED
+        except UnavailableError as error:
+            self._failed(error)
+            return ask(self.local), _AWAY
+        return ask(self.local), None
+
+    def get(self, namespace: str, ids: Sequence[str], now: datetime) -> dict[str, Entry]:
+        """The memories with these ids."""
+        wanted = set(ids)
+        found, reason = self._read(
+            Scope(namespace), lambda side: side.get(namespace, ids, now), lambda have: wanted <= have.keys()
+        )
+        return {id: _flagged(entry, reason) for id, entry in found.items()}
+
+    def current(
+        self,
+        namespace: str,
+        key: str,
+        now: datetime,
+        known_at: datetime | None = None,
+        valid_at: datetime | None = None,
+    ) -> Entry | None:
+        """A key's current memory, or as known, or as true, at an instant."""
+        found, reason = self._read(
+            Scope(namespace),
+            lambda side: side.current(namespace, key, now, known_at, valid_at),
+            lambda have: have is not None,
+        )
+        return None if found is None else _flagged(found, reason)
+
+    def list(self, scope: Scope, filters: Filters, now: datetime, limit: int, after: str | None) -> Page[Entry]:
+        """A page of matching memories, newest first."""
+        found, reason = self._read(
+            scope, lambda side: side.list(scope, filters, now, limit, after), lambda have: len(have) == limit
+        )
+        return replace(found, degraded=reason)
+
+    def count(self, scope: Scope, filters: Filters, now: datetime) -> int:
+        """How many memories match."""
+        return Count.of(*self._read(scope, lambda side: side.count(scope, filters, now)))
+
+    def search(self, scope: Scope, query: Query) -> SearchResult:
+        """The best hits, best first."""
+        found, reason = self._read(scope, lambda side: side.search(scope, query), lambda have: len(have) >= query.limit)
+        return replace(found, degraded=reason)
+
+    def lineage(self, namespace: str, key_or_id: str, now: datetime) -> Lineage | None:
+        """The line of a key, or what is linked to an id."""
+        found, reason = self._read(
+            Scope(namespace), lambda side: side.lineage(namespace, key_or_id, now), lambda have: have is not None
+        )
+        return found and found.model_copy(update={"degraded": reason})
+
+    def neighbours(self, namespace: str, id: str, depth: int, now: datetime) -> Neighbourhood | None:
+        """What lies around a memory."""
+        found, reason = self._read(
+            Scope(namespace), lambda side: side.neighbours(namespace, id, depth, now), lambda have: have is not None
+        )
+        return found and found.model_copy(update={"degraded": reason})
+
+    def graph(self, scope: Scope, now: datetime) -> nx.MultiDiGraph[Any]:
+        """A frozen copy of the graph of a scope; its attribute `degraded` says why it may be incomplete."""
+        found, reason = self._read(scope, lambda side: side.graph(scope, now))
+        found.graph["degraded"] = reason
+        return found
+
+    def relations(self, namespace: str, ids: Sequence[str]) -> builtins.list[Edge]:
+        """The relations that begin or end at one of these ids."""
+        return self._read(Scope(namespace), lambda side: side.relations(namespace, ids))[0]
+
+    def namespaces(self, prefix: str | None) -> builtins.list[str]:
+        """The namespaces that hold memories, on either side."""
+        found = set(self.local.namespaces(prefix))
+        if self.link.breaker.closed:
+            try:
+                found.update(self.primary.namespaces(prefix))
+            except UnavailableError as error:
+                self._failed(error)
+        return sorted(found)
+
+    def snapshot(self, namespace: str, known_at: datetime) -> Iterator[Entry]:
+        """Every memory recorded by an instant."""
+        yield from self._read(Scope(namespace), lambda side: builtins.list(side.snapshot(namespace, known_at)))[0]
+
+    def changeset(self, namespace: str, id: str) -> ChangeSet | None:
+        """A change-set."""
+        return self._read(Scope(namespace), lambda side: side.changeset(namespace, id), lambda have: have is not None)[
+            0
+        ]
+
+    def operations(self, scope: Scope) -> Iterator[Operation | Unknown | dict[str, Any]]:
+        """Everything, as operations by version, of the local store after it has pulled; raises if it could not."""
+        for path in self.link.names(scope):
+            self.link.pull(path)
+        yield from self.local.operations(scope)
+
+    # ---- purging
+
+    def select(self, scope: Scope, selector: Selector, now: datetime) -> Iterator[Entry]:
+        """Every memory that a selector matches, on either side."""
+        seen: set[tuple[str, str]] = set()
+        for side in (self.local, *self._reachable(scope)):
+            for entry in side.select(scope, selector, now):
+                if (entry.namespace, entry.id) not in seen:
+                    seen.add((entry.namespace, entry.id))
+                    yield entry
+
+    def _reachable(self, scope: Scope) -> tuple[Primary, ...]:
+        return (self.primary,) if self._cannot_ask(scope) is None else ()
+
+    def plan_purge(self, scope: Scope, selector: Selector, now: datetime) -> PurgePlan:
+        """What a purge would remove on both sides, or here while the primary is away."""
+        return purge.plan(self, scope, selector, now, self._reachable(scope))
+
+    def purge(self, plan: PurgePlan, now: datetime) -> PurgeReceipt:
+        """Remove for good what a plan names: on both sides at once, or here and later on the primary by itself."""
+        return purge.purge(self, plan, now, self._reachable(Scope(plan.namespace, plan.subtree)))
+
+    # ---- sync
+
+    def sync(self, scope: Scope, progress: Progress | None = None) -> SyncReport:
+        """Push what waits, and pull what others wrote in a scope. Raises UnavailableError and others."""
+        before = self.link.outbox.depth().queued
+        self.link.look_at_clock()
+        names = self.link.names(scope)
+        pulled = sum(self.link.pull(path, progress=progress) or 0 for path in names)
+        pushed = self.link.push()
+        pulled += sum(self.link.pull(path, progress=progress) or 0 for path in names)
+        self.link.problem = None
+        depth = self.link.outbox.depth()
+        return SyncReport(
+            namespaces=tuple(names),
+            pushed=max(pushed, before - depth.queued, 0),
+            pulled=pulled,
+            waiting=depth.queued,
+            dead_letters=depth.dead_letters,
+        )
+
+    def sync_diff(self, scope: Scope) -> SyncDiff:
+        """Compare both sides, fact by fact. Writes that are on their way count as differences."""
+        return compare.diff(self.local, self.primary, self.link.names(scope))[0]
+
+    def sync_repair(self, scope: Scope, source: SyncSource, dry_run: bool) -> SyncDiff:
+        """Send each side what it lacks: "primary" to here, "local" to there, "newest" both ways."""
+        return compare.repair(self.local, self.link, self.link.names(scope), source, dry_run)
+
+    def dead_letters(self) -> builtins.list[DeadLetter]:
+        """What the primary refused for good."""
+        return self.link.outbox.dead_letters()
+
+    def retry_dead_letters(self) -> int:
+        """Queue what was refused again."""
+        found = self.link.outbox.retry()
+        self.link.wake()
+        return found
+
+    # ---- administration
+
+    def check(self, repair: bool = False, reindex: bool = False) -> CheckReport:
+        """Look for damage and broken laws on both sides."""
+        here, there = self.local.check(repair, reindex), self.primary.check(repair, reindex)
+        return here.model_copy(
+            update={
+                "ok": here.ok and there.ok,
+                "store": f"{here.store} with {there.store}",
+                "checked": {**here.checked, **{f"primary {name}": number for name, number in there.checked.items()}},
+                "problems": (
+                    *here.problems,
+                    *(
+                        each.model_copy(update={"message": f"on the primary: {each.message}"})
+                        for each in there.problems
+                    ),
+                ),
+            }
+        )
+
+    def stats(self, namespace: str, now: datetime) -> Stats:
+        """How much there is."""
+        found, reason = self._read(Scope(namespace), lambda side: side.stats(namespace, now))
+        return found.model_copy(update={"degraded": reason})
+
+    def status(self, namespace: str) -> StoreStatus:
+        """Which store this is and how both sides are doing, as far as the primary answers within the deadline."""
+        now, there = from_micros(time.time_ns() // 1000), None
+        link = self.link
+        if link.breaker.closed:
+            try:
+                link.look_at_clock()
+                there = self.primary.stats(namespace, now).entries
+            except UnavailableError as error:
+                self._failed(error)
+            except MemgraphError as error:
+                link.problem = error
+        depth = link.outbox.depth()
+        sync = SyncStatus(
+            primary=self.primary.where,
+            mode=self.mode,
+            write_concern=self.write_concern,
+            breaker=link.breaker.state,
+            error=link.breaker.error or (str(link.problem) if link.problem else None),
+            queued=depth.queued,
+            oldest=depth.oldest,
+            held=link.held,
+            dead_letters=depth.dead_letters,
+            pushed_at=depth.pushed_at,
+            pulled_at=depth.pulled_at,
+            clock_drift=link.drift,
+            cursors=depth.cursors,
+            local_entries=self.local.stats(namespace, now).entries,
+            primary_entries=there,
+        )
+        return self.local.status(namespace).model_copy(update={"backend": self.name, "sync": sync})
+
+    def close(self) -> None:
+        """Push what can be pushed within the deadline, and close both sides; what waits stays in the file."""
+        if self.local.database.closed:
+            return
+        self.link.close(self._deadline)
+        for side in (self.primary, self.link.pusher, self.local):
+            side.close()
+
+
+def over(
+    local: LocalBackend,
+    uri: str,
+    auth: tuple[str, str] | None,
+    database: str | None,
+    *,
+    mode: str,
+    write_concern: str,
+    max_clock_drift: float,
+    clock: Callable[[], float],
+) -> CompositeBackend:
+    """A local store with a Neo4j over it. Does not wait for the server. Raises what the store raises that cannot be written."""
+    from memgraph.backends.neo4j.backend import Neo4jBackend
+
+    def connection(timeout: float, pool: int) -> Neo4jBackend:
+        return Neo4jBackend(
+            uri,
+            auth=auth,
+            database=database,
+            timeout=timeout,
+            pool=pool,
+            max_clock_drift=max_clock_drift,
+            clock=clock,
+            connect=False,
+        )
+
+    try:
+        local.database.require_writable()
+        return CompositeBackend(
+            local,
+            connection(DEADLINE, 8),
+            connection(PUSH_TIMEOUT, 2),
+            mode=mode,  # type: ignore[arg-type]
+            write_concern=write_concern,  # type: ignore[arg-type]
+            max_clock_drift=max_clock_drift,
+        )
+    except BaseException:
+        local.close()
+        raise
+
+
+class _Near(CompositeBackend):
+    """The same two sides read as `local_first`."""
+
+    def __init__(self, whole: CompositeBackend) -> None:
+        self.__dict__.update(whole.__dict__)
+        self.mode, self.near = "local_first", self
+
+
+def _flagged(entry: Entry, reason: str | None) -> Entry:
+    return entry if reason is None else entry.model_copy(update={"degraded": reason})

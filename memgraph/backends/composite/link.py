@@ -1,0 +1,368 @@
+"""Keeping a local store and its primary in step: one thread pushes the queue, probes a primary that is away, and pulls."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final
+
+import memgraph.operations as ops
+from memgraph.backends.base import Changes, Primary, Pushed, Scope
+from memgraph.backends.composite.breaker import Breaker
+from memgraph.backends.composite.outbox import Outbox, Unit, note_time, refuse
+from memgraph.backends.local.backend import LocalBackend
+from memgraph.backends.local.journal import ALL, UNPUSHED, drop_dead, set_cursor
+from memgraph.checks import from_micros
+from memgraph.clock import millis
+from memgraph.errors import (
+    AuthError,
+    ClosedError,
+    ConflictError,
+    InvalidInputError,
+    MemgraphError,
+    ReadOnlyError,
+    StoreVersionError,
+    UnavailableError,
+    UnsupportedError,
+)
+
+__all__ = ["Link"]
+
+_log = logging.getLogger("memgraph")
+_ROWS: Final = (50, 2000)  # of one push: at first, and at most
+_QUICK, _SLOW = 0.25, 1.5  # seconds: a push under the one lets the next be larger, one over the other smaller
+_LOOK: Final = 0.02  # seconds between looks at a queue that another process may be emptying
+_PAUSE: Final = 30.0  # seconds before a refused connection is looked at again
+_TRIES: Final = 3  # of a unit that the primary has no memory for
+_CONNECTION: Final = (AuthError, StoreVersionError, UnsupportedError, ReadOnlyError, ClosedError)
+"""What says something of the connection, and nothing of what is pushed."""
+
+Progress = Callable[[int], object]
+
+
+class Link:
+    """The one way between a store and its primary. Safe for threads and forks; the thread starts when there is work.
+
+    primary: asked by callers, with short deadlines. pusher: the same one with long deadlines, for the queue.
+    pull_every: seconds between pulls of what others wrote; None: no thread, what waits is pushed when it is waited for.
+    max_drift: seconds that a version may run ahead of the primary's clock.
+    """
+
+    def __init__(
+        self, local: LocalBackend, primary: Primary, pusher: Primary, pull_every: float | None, max_drift: float
+    ) -> None:
+        self.local, self.primary, self.pusher = local, primary, pusher
+        self.outbox = Outbox(local)
+        self.breaker = Breaker()
+        self.drift: float | None = None
+        self.problem: MemgraphError | None = None
+        self.held = 0
+        self.followed: set[str] = set()
+        self._pull_every, self._max_drift = pull_every, max_drift
+        self._rows = _ROWS[0]
+        self._tries: dict[int, int] = {}
+        self._closed = self._met = False
+        local.couple()
+        self._fresh()
+
+    def _fresh(self) -> None:
+        self._pid = os.getpid()
+        self._thread: threading.Thread | None = None
+        self._starting = threading.Lock()
+        self._wake = threading.Event()
+        self._progress = threading.Condition()
+        self._pushing = threading.Lock()
+        self._pulling: dict[str, threading.Lock] = {}
+        self._pull_due = 0.0
+
+    # ---- the thread
+
+    def wake(self) -> None:
+        """There is something to push."""
+        self._running()
+        self._wake.set()
+
+    def _running(self) -> None:
+        if self._pid != os.getpid():
+            self.breaker = Breaker()
+            self._fresh()
+        if self._pull_every is not None and self._thread is None and not self._closed:
+            with self._starting:
+                if self._thread is None:
+                    self._thread = threading.Thread(target=self._run, name="memgraph-link", daemon=True)
+                    self._thread.start()
+
+    def _run(self) -> None:
+        while not self._closed:
+            self._wake.clear()
+            try:
+                pause = self._step()
+            except UnavailableError as error:
+                self.breaker.fail(str(error))
+                self._tell()
+                pause = 0.0
+            except ClosedError:
+                return
+            except MemgraphError as error:
+                self.problem = error
+                self.breaker.fail(str(error))
+                self._tell()
+                _log.warning("the queue for %s waits: %s", self.primary.where, type(error).__name__)
+                pause = _PAUSE
+            self._wake.wait(pause)
+
+    def _step(self) -> float:
+        """Do what is due; returns the seconds until something else is."""
+        if self.breaker.state == "open":
+            if self.problem is None:
+                self._rest(self.breaker.delay())
+            if self._closed:
+                return 0.0
+            self._probe()
+        if self.push(once=True):
+            return 0.0
+        if self.held:
+            return 1.0
+        rest = self._pull_due - time.monotonic()
+        if rest <= 0:
+            self.pull_known()
+            rest = self._pull_every or _PAUSE
+            self._pull_due = time.monotonic() + rest
+        return rest
+
+    def _rest(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while not self._closed and (left := until - time.monotonic()) > 0:
+            time.sleep(min(left, 0.1))
+
+    def _probe(self) -> None:
+        mark = self.outbox.newest()
+        self.look_at_clock()
+        self.problem = None
+        self.breaker.answered(mark)
+
+    def look_at_clock(self) -> None:
+        """Reach the primary, and see how far its clock is ahead of this machine's."""
+        began = self.local.wall()
+        there = self.primary.ping()
+        self.drift = there - (began + self.local.wall()) / 2
+
+    def _tell(self) -> None:
+        with self._progress:
+            self._progress.notify_all()
+
+    def close(self, patience: float) -> None:
+        """Push what can be pushed within `patience` seconds, then stop."""
+        if self._pid == os.getpid() and self._thread is not None and self._thread is not threading.current_thread():
+            if self.breaker.closed and not self.held:
+                self.wait(self.outbox.newest(), None, patience)
+            self._closed = True
+            self._wake.set()
+            self._thread.join(timeout=1.0)
+        self._closed = True
+
+    # ---- pushing
+
+    def push(self, once: bool = False) -> int:
+        """Push what waits, or one batch of it; returns how many operations. Raises what the connection raises."""
+        total = 0
+        with self._pushing:
+            while units := self._due():
+                began = time.monotonic()
+                self._send(units)
+                total += sum(len(unit.items) for unit in units)
+                took = time.monotonic() - began
+                if took < _QUICK:
+                    self._rows = min(self._rows * 2, _ROWS[1])
+                elif took > _SLOW:
+                    self._rows = max(self._rows // 2, 1)
+                self.breaker.pushed(self.outbox.waits(self.breaker.mark))
+                self._tell()
+                if once:
+                    return total
+            if not self.held:
+                self.breaker.pushed(waits=False)
+                self._tell()
+        return total
+
+    def _due(self) -> list[Unit]:
+        """The next units, up to one that runs ahead of the primary's clock."""
+        units = self.outbox.units(self._rows)
+        ahead = (self.local.wall() + (self.drift or 0.0) + self._max_drift) * 1000
+        due = []
+        for unit in units:
+            version = unit.version
+            if version and millis(version) > ahead:
+                break
+            due.append(unit)
+        self.held = len(units) - len(due)
+        return due
+
+    def _send(self, units: Sequence[Unit]) -> None:
+        tombstones = [item for unit in units for item in unit.tombstones]
+        operations = [operation for unit in units for operation in unit.operations]
+        try:
+            if tombstones:
+                self.pusher.bury(tombstones)
+            pushed = self.pusher.push(operations) if operations else Pushed({}, {})
+        except _CONNECTION:
+            raise
+        except UnavailableError as error:
+            if not getattr(error, "too_large", False):
+                raise
+            self._rows = max(self._rows // 4, 1)
+            tries = self._tries[units[0].number] = self._tries.get(units[0].number, 0) + 1
+            if len(units) == 1 and tries < _TRIES:
+                raise
+            self._apart(units, error)
+        except MemgraphError as error:
+            if isinstance(error, InvalidInputError) and error.field in ("primary", "database"):
+                raise
+            self._apart(units, error)
+        else:
+            self.outbox.done(units, pushed.feeds)
+            self._give_way(pushed.earlier)
+
+    def _apart(self, units: Sequence[Unit], error: MemgraphError) -> None:
+        """One of these units is refused: find it, and let the others pass."""
+        if len(units) > 1:
+            middle = len(units) // 2
+            self._send(units[:middle])
+            self._send(units[middle:])
+            return
+        unit = units[0]
+        reason = str(error)
+        _log.warning(
+            "unit %d was refused by %s (%s) and set aside", unit.number, self.primary.where, type(error).__name__
+        )
+        if isinstance(error, ConflictError):
+            self._give_way(self._taken(unit))
+        self.local.database.write(lambda connection: refuse(connection, unit.number, reason))
+
+    def _give_way(self, ids: Mapping[str, Sequence[str]]) -> None:
+        """Ids name what the primary has under them: what stands there is to be pulled in place of ours."""
+        for path, mine in ids.items():
+
+            def then(connection: Any, _: Any, path: str = path) -> None:
+                set_cursor(connection, path, ALL)
+
+            self.local.withdraw(path, mine, then)
+            self._pull_due = 0.0
+
+    def _taken(self, unit: Unit) -> dict[str, list[str]]:
+        """The ids of a unit that name other memories on the primary."""
+        found: dict[str, list[str]] = {}
+        now = from_micros(time.time_ns() // 1000)
+        for operation in unit.operations:
+            if isinstance(operation, ops.Remember):
+                there = self.pusher.get(operation.namespace, [operation.id], now).get(operation.id)
+                if there is not None and (there.content, there.key) != (operation.content, operation.key):
+                    found.setdefault(operation.namespace, []).append(operation.id)
+        return found
+
+    def wait(self, number: int, scope: Scope | None, seconds: float) -> bool:
+        """Wait until everything up to a row of a scope is acknowledged; False if it is not, or the primary is found away."""
+        if not self.outbox.waits(number, scope):
+            return True
+        self.wake()
+        if self._pull_every is None:
+            return self._push_now(number, scope)
+        until = time.monotonic() + seconds
+        while self.breaker.closed and not self.held:
+            with self._progress:
+                self._progress.wait(min(_LOOK, max(0.0, until - time.monotonic())))
+            if not self.outbox.waits(number, scope):
+                return True
+            if time.monotonic() >= until:
+                return False
+        return not self.outbox.waits(number, scope)
+
+    def _push_now(self, number: int, scope: Scope | None) -> bool:
+        try:
+            self.push()
+        except UnavailableError as error:
+            self.breaker.fail(str(error))
+        return not self.outbox.waits(number, scope)
+
+    # ---- pulling
+
+    def pull_known(self) -> int:
+        """Pull every namespace that this store holds or follows; returns how many operations were news."""
+        self.look_at_clock()
+        cursors = self.outbox.cursors()
+        names = sorted({*cursors, *self.local.namespaces(None), *self.followed})
+        news = 0
+        for start in range(0, len(names), 500):
+            part = names[start : start + 500]
+            feeds = self.primary.feeds(part)
+            for path in part:
+                if cursors.get(path) != feeds[path]:
+                    news += self.pull(path) or 0
+        return news
+
+    def pull(self, namespace: str, seconds: float | None = None, progress: Progress | None = None) -> int | None:
+        """Pull what others wrote in a namespace; returns how much was news here.
+
+        Resumes where the last pull ended. None if it is not done within `seconds`. A namespace from before there was a primary,
+        or whose feed is behind what was pulled (the primary was restored from an older copy), is pushed as a whole too.
+        """
+        until = None if seconds is None else time.monotonic() + seconds
+        self._running()
+        lock = self._pulling.setdefault(namespace, threading.Lock())
+        if not lock.acquire(timeout=-1 if seconds is None else max(0.0, seconds)):
+            return None
+        try:
+            number = self.primary.feeds([namespace])[namespace]
+            self._meet()
+            cursor = self.outbox.cursors().get(namespace, ALL)
+            if cursor == UNPUSHED or number < cursor:
+                self.outbox.enqueue_all(namespace, self.local.operations(Scope(namespace)))
+                self.wake()
+                cursor = ALL
+            return self._pages(namespace, cursor, number, until, progress) if number != cursor else 0
+        finally:
+            lock.release()
+
+    def _meet(self) -> None:
+        if not self._met:
+            self.local.meet(self.primary.secrets())
+            self._met = True
+
+    def _pages(
+        self, namespace: str, cursor: int, number: int, until: float | None, progress: Progress | None
+    ) -> int | None:
+        news, place = 0, (cursor, "")
+        while True:
+            page = self.primary.changes(namespace, place)
+            news += self._receive(namespace, page, cursor, number)
+            if progress is not None:
+                progress(len(page.operations))
+            if not page.more:
+                return news
+            place = page.place
+            if until is not None and time.monotonic() >= until:
+                return None
+
+    def _receive(self, namespace: str, page: Changes, cursor: int, number: int) -> int:
+        reached = max(cursor, page.place[0] - 1) if page.more else number
+
+        def then(connection: Any, _: Any) -> None:
+            set_cursor(connection, namespace, reached)
+            note_time(connection, "pulled")
+            if page.tombstones:
+                drop_dead(connection, {namespace})
+
+        return self.local.receive(page.operations, page.tombstones, then)
+
+    def names(self, scope: Scope) -> list[str]:
+        """The namespaces of a scope on either side."""
+        if not scope.subtree:
+            return [scope.namespace]
+        found = {scope.namespace, *self.local.namespaces(scope.namespace)}
+        with suppress(UnavailableError):
+            found.update(self.primary.namespaces(scope.namespace))
+        return sorted(found)

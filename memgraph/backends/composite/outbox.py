@@ -1,0 +1,212 @@
+"""What the primary has not acknowledged yet, in the local store's own file: written in the transaction of the write itself."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import memgraph.operations as ops
+from memgraph.backends.base import Scope
+from memgraph.backends.local.backend import LocalBackend
+from memgraph.backends.local.journal import ALL, Item, append, read_item, set_cursor
+from memgraph.checks import from_micros
+from memgraph.clock import recorded_at
+from memgraph.models import DeadLetter
+from memgraph.storage.sqlite.database import Database
+
+__all__ = ["Depth", "Outbox", "Unit", "note_time", "refuse"]
+
+_COLUMNS = "n, unit, namespace, version, a, b, payload"
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What one call wrote: it reaches the primary whole or not at all. last: the number of its last row."""
+
+    number: int
+    last: int
+    items: tuple[Item, ...]
+
+    @property
+    def operations(self) -> list[ops.Operation | ops.Unknown]:
+        """Its operations, without tombstones from elsewhere."""
+        return [item for item in self.items if not isinstance(item, dict)]
+
+    @property
+    def tombstones(self) -> list[dict[str, Any]]:
+        """Tombstones and secrets that came with an import."""
+        return [item for item in self.items if isinstance(item, dict)]
+
+    @property
+    def version(self) -> str:
+        """The greatest version in it."""
+        return max((operation.version for operation in self.operations), default="")
+
+
+@dataclass(frozen=True)
+class Depth:
+    """How much waits, and when something last went to the primary and came from it."""
+
+    queued: int
+    oldest: datetime | None
+    dead_letters: int
+    cursors: int
+    pushed_at: datetime | None
+    pulled_at: datetime | None
+
+
+def note_time(connection: sqlite3.Connection, name: str) -> None:
+    """Note when something went to the primary ("pushed") or came from it ("pulled")."""
+    connection.execute("insert or replace into meta values(?, ?)", (name, time.time_ns() // 1000))
+
+
+def refuse(connection: sqlite3.Connection, unit: int, reason: str) -> None:
+    """Set a unit aside with its reason."""
+    connection.execute(
+        f"insert into dead_letter select {_COLUMNS}, ?, ? from outbox where unit = ?",
+        (reason, time.time_ns() // 1000, unit),
+    )
+    connection.execute("delete from outbox where unit = ?", (unit,))
+
+
+class Outbox:
+    """The queue, the dead letters and the cursors of one store."""
+
+    def __init__(self, local: LocalBackend) -> None:
+        self._local = local
+
+    @property
+    def _database(self) -> Database:
+        return self._local.database
+
+    def newest(self, scope: Scope | None = None) -> int:
+        """The number of the last row that waits, in a scope or at all; 0 if none does."""
+        where, values = _inside(scope)
+        with self._database.read(snapshot=False) as connection:
+            found = connection.execute(f"select max(n) from outbox where {where}", values).fetchone()[0]
+        return found or 0
+
+    def waits(self, number: int, scope: Scope | None = None) -> bool:
+        """Whether anything up to a number still waits, in a scope or at all."""
+        where, values = _inside(scope)
+        with self._database.read(snapshot=False) as connection:
+            row = connection.execute(f"select 1 from outbox where ({where}) and n <= ? limit 1", [*values, number])
+            return row.fetchone() is not None
+
+    def refused(self, number: int) -> str | None:
+        """Why the unit of a row was refused for good, if it was."""
+        with self._database.read(snapshot=False) as connection:
+            row = connection.execute("select reason from dead_letter where n = ?", (number,)).fetchone()
+        return row[0] if row else None
+
+    def units(self, rows: int) -> list[Unit]:
+        """The oldest units, of about so many rows: at least one, and never a part of one."""
+        with self._database.read(snapshot=False) as connection:
+            found = connection.execute(
+                f"select {_COLUMNS} from outbox where unit <= (select max(unit) from (select unit from outbox order by n limit ?))"
+                " order by n",
+                (rows,),
+            ).fetchall()
+        grouped: dict[int, list[tuple[Any, ...]]] = {}
+        for row in found:
+            grouped.setdefault(row[1], []).append(row)
+        return [
+            Unit(number, mine[-1][0], tuple(read_item(row[-1]) for row in mine)) for number, mine in grouped.items()
+        ]
+
+    def done(self, units: Sequence[Unit], feeds: dict[str, int]) -> None:
+        """The primary has these. Cursors that stood right before a feed's number move along: there was nothing else to pull."""
+        numbers = [(unit.number,) for unit in units]
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.executemany("delete from outbox where unit = ?", numbers)
+            note_time(connection, "pushed")
+            connection.executemany(
+                "update cursor set n = ? where namespace = ? and n = ?",
+                [(number, path, number - 1) for path, number in feeds.items()],
+            )
+
+        self._database.write(work)
+
+    def dead_letters(self) -> list[DeadLetter]:
+        """What was set aside."""
+        with self._database.read(snapshot=False) as connection:
+            rows = connection.execute(
+                "select unit, namespace, version, payload, reason, at from dead_letter order by n"
+            ).fetchall()
+        return [
+            DeadLetter(
+                unit=unit,
+                namespace=path,
+                op=json.loads(payload).get("op", "tombstone"),
+                version=version,
+                reason=reason,
+                at=from_micros(at),
+            )
+            for unit, path, version, payload, reason, at in rows
+        ]
+
+    def retry(self) -> int:
+        """Queue what was set aside again; returns how many rows."""
+
+        def work(connection: sqlite3.Connection) -> int:
+            rows = connection.execute(f"select {_COLUMNS} from dead_letter order by n").fetchall()
+            connection.execute("delete from dead_letter")
+            units: dict[int, list[Item]] = {}
+            for row in rows:
+                units.setdefault(row[1], []).append(read_item(row[-1]))
+            for items in units.values():
+                append(connection, items)
+            return len(rows)
+
+        return self._database.write(work)
+
+    def depth(self) -> Depth:
+        """How much waits."""
+        with self._database.read() as connection:
+            queued, oldest = connection.execute("select count(*), min(nullif(version, '')) from outbox").fetchone()
+            dead = connection.execute("select count(*) from dead_letter").fetchone()[0]
+            cursors = connection.execute("select count(*) from cursor").fetchone()[0]
+            times = dict(
+                connection.execute("select name, value from meta where name in ('pushed', 'pulled')").fetchall()
+            )
+        pushed, pulled = (from_micros(times[name]) if name in times else None for name in ("pushed", "pulled"))
+        return Depth(queued, recorded_at(oldest) if oldest else None, dead, cursors, pushed, pulled)
+
+    def cursors(self) -> dict[str, int]:
+        """How far each namespace was pulled."""
+        with self._database.read(snapshot=False) as connection:
+            return dict(connection.execute("select namespace, n from cursor").fetchall())
+
+    def enqueue_all(self, namespace: str, items: Iterable[Item], page: int = 1000) -> None:
+        """Queue everything of a namespace, a page a unit, and have it pulled from the beginning."""
+        part: list[Item] = []
+
+        def put(full: list[Item], last: bool) -> None:
+            def work(connection: sqlite3.Connection) -> None:
+                append(connection, full)
+                if last:
+                    set_cursor(connection, namespace, ALL)
+
+            self._database.write(work)
+
+        for item in items:
+            part.append(item)
+            if len(part) == page:
+                put(part, last=False)
+                part = []
+        put(part, last=True)
+
+
+def _inside(scope: Scope | None) -> tuple[str, list[str]]:
+    if scope is None:
+        return "true", []
+    if not scope.subtree:
+        return "namespace = ?", [scope.namespace]
+    path = scope.namespace
+    return "namespace = ? or namespace >= ? and namespace < ?", [path, path + "/", path + "0"]  # "0" follows "/"

@@ -1,0 +1,96 @@
+"""Purging on both sides: one plan of what either holds, carried out there first and then here, or here and later there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from memgraph.backends.base import Backend, Primary, Scope
+from memgraph.backends.local.journal import drop_dead
+from memgraph.errors import ConflictError
+from memgraph.models import Entry, PurgePlan, PurgeReceipt, Selector
+from memgraph.rules.selection import purge_plan, value_purges
+
+if TYPE_CHECKING:
+    from memgraph.backends.composite.backend import CompositeBackend
+
+__all__ = ["plan", "purge"]
+
+_PAGE = 1000
+
+
+def plan(
+    whole: CompositeBackend, scope: Scope, selector: Selector, now: datetime, reachable: Sequence[Primary]
+) -> PurgePlan:
+    """What a purge would remove from the sides that can be reached: what either of them holds, each memory once."""
+    sides: list[Backend] = [whole.local, *reachable]
+    wanted: dict[str, dict[str, None]] = {}
+    for side in sides:
+        for path, ids in side.plan_purge(scope, selector, now).ids.items():
+            wanted.setdefault(path, {}).update(dict.fromkeys(ids))
+    entries = [entry for path, ids in wanted.items() for entry in _entries(sides, path, list(ids), now)]
+    store = f"{whole.local.database.where} with {whole.primary.where}"
+    return purge_plan(scope.namespace, scope.subtree, selector, entries, now, store if reachable else f"{store} (away)")
+
+
+def _entries(sides: Sequence[Backend], path: str, ids: list[str], now: datetime) -> list[Entry]:
+    found: dict[str, Entry] = {}
+    for start in range(0, len(ids), _PAGE):
+        part = ids[start : start + _PAGE]
+        for side in sides:
+            missing = [id for id in part if id not in found]
+            found |= side.get(path, missing, now) if missing else {}
+    return list(found.values())
+
+
+def purge(whole: CompositeBackend, planned: PurgePlan, now: datetime, reachable: Sequence[Primary]) -> PurgeReceipt:
+    """Carry a plan out. While the primary is away it is done here, and waits in the outbox for there."""
+    scope = Scope(planned.namespace, planned.subtree)
+    if plan(whole, scope, planned.selector, planned.at, reachable).digest != planned.digest:
+        raise ConflictError(
+            "the set to purge has changed since the plan was made", hint="Make a new plan and look at it."
+        )
+    mine = whole.local.plan_purge(scope, planned.selector, planned.at)
+    if not reachable:
+        receipt = whole.local.purge(mine, now)
+        whole.link.wake()
+        return receipt.model_copy(update={"not_reached": (*receipt.not_reached, *_pending(whole, planned))})
+    primary = reachable[0]
+    theirs = primary.plan_purge(scope, planned.selector, planned.at)
+    there = primary.purge(theirs, now)
+
+    def then(connection: Any, _: Any) -> None:
+        drop_dead(connection, spaces)
+
+    spaces = {planned.namespace, *planned.ids}
+    here = whole.local.purge_at(mine, now, there.version, then)
+    for path in sorted(spaces):
+        whole.link.pull(path)
+    both = {name: max(here.removed.get(name, 0), there.removed.get(name, 0)) for name in here.removed | there.removed}
+    both["memories"] = planned.total
+    apart = {
+        f"{side.name} {name}": count
+        for side, done in ((whole.local, here), (primary, there))
+        for name, count in done.removed.items()
+    }
+    return there.model_copy(
+        update={
+            "store": planned.store,
+            "namespaces": tuple(planned.ids) or (planned.namespace,),
+            "plan_digest": planned.digest,
+            "removed": both | apart,
+            "scrubbed": here.scrubbed,
+            "not_reached": tuple(dict.fromkeys((*there.not_reached, *here.not_reached))),
+            "unknown_ids": len(set(planned.selector.ids) - {id for ids in planned.ids.values() for id in ids}),
+        }
+    )
+
+
+def _pending(whole: CompositeBackend, planned: PurgePlan) -> list[str]:
+    found = [f"{whole.primary.where}: away; the purge is queued, and carried out there when it is back"]
+    if not value_purges(planned.selector, planned.namespace):
+        found.append(
+            f"memories that only {whole.primary.where} holds: they were not looked at; purge again when it is back"
+        )
+    return found

@@ -1,0 +1,102 @@
+"""The journal of a store that has a primary: what is written here is queued for there, in the transaction of the write itself.
+
+It is kept from the moment that a store first got a primary, also by processes that open the file without naming one.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+import memgraph.operations as ops
+from memgraph.backends.local.tombs import Tombs
+
+__all__ = ["ALL", "UNPUSHED", "Item", "append", "couple", "drop_dead", "note", "read_item", "set_cursor"]
+
+Item = ops.Operation | ops.Unknown | dict[str, Any]
+ALL: Final = -1  # a cursor: nothing of the namespace was pulled yet
+UNPUSHED: Final = -2  # a cursor: the namespace holds what was written before there was a primary
+
+
+def couple(connection: sqlite3.Connection) -> None:
+    """Keep a journal from now on, and have what is there already pushed whole when the primary is met."""
+    if connection.execute("insert or ignore into meta values('coupled', 1)").rowcount:
+        connection.execute("insert or replace into cursor select path, ? from namespace", (UNPUSHED,))
+
+
+def note(connection: sqlite3.Connection, items: Sequence[Item]) -> None:
+    """Queue what was written in this transaction, if the store has a primary."""
+    if items and connection.execute("select 1 from meta where name = 'coupled'").fetchone() is not None:
+        append(connection, items)
+
+
+def append(connection: sqlite3.Connection, items: Sequence[Item]) -> None:
+    """Queue operations as one unit. A purge takes what it kills out of the queue."""
+    unit = connection.execute("select coalesce(max(seq), 0) + 1 from sqlite_sequence where name = 'outbox'").fetchone()[
+        0
+    ]
+    connection.executemany(
+        "insert into outbox(unit, namespace, version, a, b, payload) values(?, ?, ?, ?, ?, ?)",
+        [(unit, *_row(item)) for item in items],
+    )
+    purged = {item.namespace for item in items if isinstance(item, ops.Purge)}
+    purged |= {item["namespace"] for item in items if isinstance(item, dict) and "namespace" in item}
+    if purged:
+        drop_dead(connection, purged)
+
+
+def _row(item: Item) -> tuple[str, str, str | None, str | None, str]:
+    if isinstance(item, dict):
+        return item.get("namespace", ""), item.get("version", ""), None, None, json.dumps(item)
+    if isinstance(item, ops.Unknown):
+        payload = json.dumps(item.payload, ensure_ascii=False, sort_keys=True)
+        return item.namespace, item.version, None, None, payload
+    a: str | None = None
+    b: str | None = None
+    match item:
+        case ops.Relate() | ops.Unrelate():
+            a, b = item.a, item.b
+        case ops.Supersede():
+            a, b = item.old_id, item.new_id
+        case ops.Remember():
+            a, b = item.id, item.restores.id if item.restores else None
+        case ops.Retire() | ops.Restore() | ops.Reinforce():
+            a = item.id
+    nothing = {name for name, value in item.__dict__.items() if value is None}
+    return item.namespace, item.version, a, b, item.model_dump_json(exclude=nothing)
+
+
+def read_item(payload: str) -> Item:
+    """What a row of the outbox holds."""
+    found = json.loads(payload)
+    return ops.parse(found) if "op" in found else found
+
+
+def drop_dead(connection: sqlite3.Connection, namespaces: Iterable[str]) -> None:
+    """Take what was purged out of the queue and out of the dead letters, which hold its content.
+
+    The primary must learn that these ids are dead even where it never sees them: a purge of the id takes a memory's place.
+    """
+    tombs = Tombs(connection)
+    for path in namespaces:
+        for table in ("outbox", "dead_letter"):
+            rows = connection.execute(
+                f"select n, a, b, payload from {table} where namespace = ? and (a is not null or b is not null)",
+                (path,),
+            ).fetchall()
+            for n, a, b, payload in rows:
+                item = read_item(payload)
+                dead = isinstance(item, ops.Remember) and tombs.dead(item)
+                if dead and isinstance(item, ops.Remember) and table == "outbox":
+                    names = {"op_id": item.op_id, "namespace": path, "version": item.version}
+                    burial = _row(ops.Purge(**names, field="id", value=item.id))
+                    connection.execute("update outbox set a = null, b = null, payload = ? where n = ?", (burial[-1], n))
+                elif dead or any(tombs.buried(path, id) for id in (a, b) if id):
+                    connection.execute(f"delete from {table} where n = ?", (n,))
+
+
+def set_cursor(connection: sqlite3.Connection, namespace: str, number: int) -> None:
+    """Note how far a namespace was pulled."""
+    connection.execute("insert or replace into cursor values(?, ?)", (namespace, number))
