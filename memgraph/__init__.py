@@ -32,11 +32,14 @@ if TYPE_CHECKING:
     )
     from memgraph.memory import Embedder, Memory
     from memgraph.models import (
+        BucketDiff,
         Change,
         ChangeSet,
         CheckReport,
         Condition,
         ConsolidationReport,
+        Count,
+        DeadLetter,
         Diff,
         Duplicate,
         Edge,
@@ -55,6 +58,9 @@ if TYPE_CHECKING:
         Stats,
         Status,
         StoreStatus,
+        SyncDiff,
+        SyncReport,
+        SyncStatus,
         Trust,
     )
 
@@ -67,9 +73,10 @@ _HOMES = {
         "StoreLockedError", "StoreVersionError", "UnavailableError", "UnsupportedError",
     ),
     "memgraph.models": (
-        "Change", "ChangeSet", "CheckReport", "Condition", "ConsolidationReport", "Diff", "Duplicate", "Edge", "Entry",
-        "Event", "Filters", "Hit", "Lineage", "Neighbourhood", "Page", "Problem", "PurgePlan", "PurgeReceipt",
-        "SearchResult", "Selector", "Stats", "Status", "StoreStatus", "Trust",
+        "BucketDiff", "Change", "ChangeSet", "CheckReport", "Condition", "ConsolidationReport", "Count",
+        "DeadLetter", "Diff", "Duplicate", "Edge", "Entry", "Event", "Filters", "Hit", "Lineage",
+        "Neighbourhood", "Page", "Problem", "PurgePlan", "PurgeReceipt", "SearchResult", "Selector", "Stats",
+        "Status", "StoreStatus", "SyncDiff", "SyncReport", "SyncStatus", "Trust",
     ),
 }  # fmt: skip
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
@@ -77,6 +84,7 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
     "AsyncMemory",
     "AuthError",
+    "BucketDiff",
     "Change",
     "ChangeSet",
     "CheckReport",
@@ -85,6 +93,8 @@ __all__ = [
     "Condition",
     "ConflictError",
     "ConsolidationReport",
+    "Count",
+    "DeadLetter",
     "Diff",
     "Duplicate",
     "Edge",
@@ -115,6 +125,9 @@ __all__ = [
     "StoreLockedError",
     "StoreStatus",
     "StoreVersionError",
+    "SyncDiff",
+    "SyncReport",
+    "SyncStatus",
     "Trust",
     "UnavailableError",
     "UnsupportedError",

@@ -23,7 +23,7 @@ def _awaited(verb: Callable[P, T]) -> Any:
 
     @functools.wraps(verb)
     async def method(self: AsyncMemory, *args: Any, **kwargs: Any) -> T:
-        call = functools.partial(verb, self.sync, *args, **kwargs)  # type: ignore[arg-type]
+        call = functools.partial(verb, self.memory, *args, **kwargs)  # type: ignore[arg-type]
         try:
             running = asyncio.get_running_loop().run_in_executor(self._workers, call)
         except RuntimeError as error:
@@ -64,7 +64,7 @@ class AsyncMemory:
     """
 
     def __init__(self, memory: Memory, workers: ThreadPoolExecutor | None = None) -> None:
-        self.sync = memory
+        self.memory = memory
         self._workers = workers or ThreadPoolExecutor(max_workers=8, thread_name_prefix="memgraph")
 
     @classmethod
@@ -79,12 +79,12 @@ class AsyncMemory:
 
     def namespace(self, *segments: str) -> AsyncMemory:
         """As `Memory.namespace`; nothing is awaited, as nothing is read."""
-        return AsyncMemory(self.sync.namespace(*segments), self._workers)
+        return AsyncMemory(self.memory.namespace(*segments), self._workers)
 
     @property
     def path(self) -> str:
         """The namespace's path."""
-        return self.sync.path
+        return self.memory.path
 
     namespaces = _awaited(Memory.namespaces)
     remember = _awaited(Memory.remember)
@@ -116,10 +116,15 @@ class AsyncMemory:
     set_up = _awaited(Memory.set_up)
     stats = _awaited(Memory.stats)
     status = _awaited(Memory.status)
+    sync = _awaited(Memory.sync)
+    sync_diff = _awaited(Memory.sync_diff)
+    sync_repair = _awaited(Memory.sync_repair)
+    dead_letters = _awaited(Memory.dead_letters)
+    retry_dead_letters = _awaited(Memory.retry_dead_letters)
 
     async def close(self) -> None:
         """Close the store, for every view of it, and the worker threads."""
-        await asyncio.to_thread(self.sync.close)
+        await asyncio.to_thread(self.memory.close)
         self._workers.shutdown(wait=False)
 
     async def __aenter__(self) -> Self:

@@ -16,7 +16,7 @@ import secrets
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -79,11 +79,17 @@ def _server(version: str) -> Iterator[Server]:
         try:
             found = stack.enter_context(server(version))
         except NoServerError as error:
-            if os.environ.get("CI") == "true":
-                pytest.fail(str(error), pytrace=False)
-            _no_server.append(str(error))
-            pytest.skip(str(error))
+            without_server(str(error))
         yield found
+
+
+def without_server(reason: str) -> NoReturn:
+    """Skip, and say so loudly at the end of the run; with CI=true fail."""
+    if os.environ.get("CI") == "true":
+        pytest.fail(reason, pytrace=False)
+    if reason not in _no_server:
+        _no_server.append(reason)
+    pytest.skip(reason)
 
 
 @pytest.fixture(scope="session")

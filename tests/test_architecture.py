@@ -22,7 +22,7 @@ BELOW = {  # a room may import itself, values, and these
     "backends.base": set(),
     "backends.local": {"backends.base", "rules", "storage"},
     "backends.neo4j": {"backends.base", "rules", "storage"},
-    "backends.composite": {"backends.base", "backends.local", "backends.neo4j", "storage"},
+    "backends.composite": {"backends.base", "backends.local", "backends.neo4j", "rules", "storage"},
     "interchange": set(),
     "memory": {
         "backends.base",
@@ -46,6 +46,7 @@ OUTSIDE = {  # who may import a heavy library
     "networkx": {
         "memgraph.backends.local",
         "memgraph.backends.neo4j",
+        "memgraph.backends.composite",
         "memgraph.backends.base",
         "memgraph.memory",
         "memgraph.cli",

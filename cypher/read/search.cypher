@@ -3,7 +3,7 @@
 // $spaces: [{namespace, seeds, also}], seeds: [{index, query, limit}], the queries made by backends/neo4j/tokens.py, also: ids;
 // $terms: the query's terms; $conditions: whether metadata is wanted; $vector and $model, or null; $now and the filters of read/list but
 // for the place.
-// Returns one row a namespace, in order: n and touched of its feed, as they were before the index was asked, and candidates, newest first.
+// Returns one row a namespace: namespace, n and touched of its feed, as they were before the index was asked, and candidates, newest first.
 // Of each: id, version, active (and not expired), session, actor, subject, length, flags, seconds (valid_from), feedback (its sum),
 // matched (the query's terms in it, as often as they occur), scoped and allowed (by the filters that the index knows, and by the others),
 // metadata (where $conditions), cosine (0 without a $vector).
@@ -56,4 +56,4 @@ CALL (space, n) {
          ELSE 2 * vector.similarity.cosine(vector, $vector) - 1 END
   ]) AS candidates
 }
-RETURN n, touched, candidates
+RETURN space.namespace AS namespace, n, touched, candidates

@@ -41,7 +41,7 @@ SCHEMES: Final = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
 MINIMUM: Final = (5, 26)
 _BACK_OFF: Final = 0.02  # seconds; grows to eleven times that
 _LOST_RETRIES: Final = 2
-_MEMORY_RETRIES: Final = 2
+_MEMORY_RETRIES: Final = 1
 logging.getLogger("neo4j").addHandler(
     logging.NullHandler()
 )  # errors are raised; without it the driver prints them as well
@@ -146,12 +146,9 @@ class Bolt:
         def once(session: neo4j.Session, attempt: _Attempt) -> T:
             transaction = session.begin_transaction(timeout=self._limit)
             attempt.connected = True
-            try:
-                result = work(_Transaction(transaction))
-                transaction.commit()
-                return result
-            finally:
-                transaction.close()
+            result = work(_Transaction(transaction))
+            transaction.commit()
+            return result  # closing the session rolls back; `transaction.close` could reach a connection that has a new owner
 
         return self._retrying(once, neo4j.WRITE_ACCESS)
 

@@ -20,9 +20,16 @@ from neo4j.exceptions import (
     UnsupportedServerProduct,
 )
 
-from memgraph.errors import AuthError, InvalidInputError, MemgraphError, UnavailableError, UnsupportedError
+from memgraph.errors import (
+    AuthError,
+    InvalidInputError,
+    MemgraphError,
+    StoreFullError,
+    UnavailableError,
+    UnsupportedError,
+)
 
-__all__ = ["LOST", "is_again", "is_out_of_memory", "translated"]
+__all__ = ["LOST", "TooLargeError", "is_again", "is_out_of_memory", "translated"]
 
 LOST: Final = (ServiceUnavailable, SessionExpired, IncompleteCommit)
 """The connection is gone; another may work."""
@@ -39,6 +46,7 @@ _AUTH: Final = (
     "Neo.ClientError.Security.CredentialsExpired",
     "Neo.ClientError.Security.TokenExpired",
 )
+_TOO_LARGE: Final = "Neo.TransientError.General.TransactionOutOfMemoryError"  # the limit of a single transaction
 _ABSENT: Final = ("Neo.ClientError.Database.DatabaseNotFound",)
 _ENDED: Final = (
     "Neo.ClientError.Transaction.TransactionTimedOut",
@@ -48,17 +56,25 @@ _ENDED: Final = (
 )
 
 
+class TooLargeError(StoreFullError):
+    """The server has no memory for a transaction of this size: by its limit for one, or as others hold the rest (retryable)."""
+
+    too_large = True
+
+
 def _code(error: BaseException) -> str:
     return getattr(error, "code", None) or ""
 
 
 def is_again(error: BaseException) -> bool:
     """Whether the server asks to run the same once more, or a transaction failed through an earlier result of its own."""
+    if _code(error) == _TOO_LARGE:
+        return False
     return isinstance(error, TransientError | ResultFailedError) or _code(error) in _AGAIN
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether a transaction reached the server's memory limit: repeating that helps only while others use it."""
+    """Whether a transaction reached a memory limit of the server: repeating that helps only where others use it too."""
     return "OutOfMemory" in _code(error)
 
 
@@ -84,9 +100,12 @@ def translated(error: BaseException, where: str, database: str | None) -> Memgra
     if isinstance(error, ConfigurationError | ValueError):
         return InvalidInputError("cannot be used to connect", field="primary", hint="Check address and credentials.")
     if is_out_of_memory(error):
-        return UnavailableError(
-            f"{where} has no memory left for a transaction ({code})", hint="Write less at once, or raise the limit."
+        full = TooLargeError(
+            f"{where} has not enough memory for a transaction of this size; nothing was written ({code})",
+            hint="Use a smaller batch, or raise db.memory.transaction.max and dbms.memory.transaction.total.max there.",
         )
+        full.retryable = code != _TOO_LARGE
+        return full
     if isinstance(error, TransientError):
         return UnavailableError(f"{where} is busy ({code})", hint="Try again later.")
     if code in _ENDED:

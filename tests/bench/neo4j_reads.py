@@ -73,7 +73,11 @@ def memories(count: int, seed: int) -> Iterator[dict[str, Any]]:
     source = random.Random(seed)
     for number, fact in enumerate(facts(count, seed)):
         if number % 3 == 0:
-            fact = {"content": fact["content"], "actor": f"person {source.randrange(2)}", "session": f"s{number // 120}"}
+            fact = {
+                "content": fact["content"],
+                "actor": f"person {source.randrange(2)}",
+                "session": f"s{number // 120}",
+            }
         yield fact
 
 

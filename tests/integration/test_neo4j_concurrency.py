@@ -15,7 +15,7 @@ import pytest
 from memgraph import Memory
 from memgraph.backends.base import Draft
 from memgraph.backends.neo4j.backend import Neo4jBackend
-from memgraph.errors import ConflictError
+from memgraph.errors import ConflictError, MemgraphError
 from memgraph.models import Entry
 from memgraph.operations import Reinforce, Relate, Remember, Retire
 from tests.conftest import RUN
@@ -126,6 +126,26 @@ def test_the_same_id_from_many_processes_is_one_write(neo4j_server: Server, memo
     assert len(memory.history("k")) == 1
     for each in backends:
         each.close()
+
+
+def test_a_transaction_that_fails_leaves_its_neighbours_alone(memory: Memory, backend: Neo4jBackend) -> None:
+    """A connection goes back to the pool when a statement fails: whoever gets it next is not rolled back by the last owner."""
+    times = 50
+
+    def fail() -> None:
+        for _ in range(times):
+            with pytest.raises(MemgraphError):
+                backend.bolt.transaction(lambda tx: tx.run("write/newest"))  # it needs a namespace
+
+    def count(path: str) -> int:
+        for _ in range(times):
+            backend.bolt.transaction(
+                lambda tx: tx.run("write/feed", namespace=path, ids=[], hashes=[], version="", purges=0)
+            )
+        return int(backend.bolt.run("write/newest", namespace=path)[0]["n"])
+
+    calls: list[Callable[[], Any]] = [lambda n=n: count(f"{memory.path}/{n}") for n in range(6)]  # type: ignore[misc]
+    assert together([fail] * 6 + calls) == [None] * 6 + [times] * 6, "what was acknowledged is there"
 
 
 def test_if_absent_has_one_winner(memory: Memory) -> None:

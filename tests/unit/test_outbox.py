@@ -10,9 +10,9 @@ import pytest
 from memgraph import Memory
 from memgraph.backends.base import Scope
 from memgraph.backends.composite.breaker import Breaker
-from memgraph.backends.composite.outbox import Outbox, refuse
 from memgraph.backends.local.backend import LocalBackend
 from memgraph.backends.local.journal import ALL, UNPUSHED, set_cursor
+from memgraph.backends.local.outbox import Outbox, refuse
 from memgraph.errors import ConflictError
 from memgraph.operations import Relate, Remember
 

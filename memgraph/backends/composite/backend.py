@@ -102,7 +102,7 @@ class CompositeBackend:
         if any(draft.if_absent or draft.expected_version is not None for draft in drafts):
             return self._conditional(drafts)
         results = self.local.write(drafts)
-        self.link.wake()
+        self.link.wake(urgent=self.write_concern == "primary")
         if self.write_concern == "local" or not results:
             return results
         self._await_primary(drafts)
@@ -183,7 +183,7 @@ class CompositeBackend:
 
     def _read(self, scope: Scope, ask: Callable[[Backend], T], enough: Callable[[T], bool] | None = None) -> Answer[T]:
         """An answer by the mode, and why it may be incomplete. enough: whether `local_first` need not ask the primary."""
-        self.link.followed.add(scope.namespace)
+        self.link.follow(scope.namespace)
         if self.mode == "local_first" and enough is not None:
             found = ask(self.local)
             if enough(found):

@@ -13,9 +13,9 @@ from typing import Any, Final
 import memgraph.operations as ops
 from memgraph.backends.base import Changes, Primary, Pushed, Scope
 from memgraph.backends.composite.breaker import Breaker
-from memgraph.backends.composite.outbox import Outbox, Unit, note_time, refuse
 from memgraph.backends.local.backend import LocalBackend
 from memgraph.backends.local.journal import ALL, UNPUSHED, drop_dead, set_cursor
+from memgraph.backends.local.outbox import Outbox, Unit, note_time, refuse
 from memgraph.checks import from_micros
 from memgraph.clock import millis
 from memgraph.errors import (
@@ -25,6 +25,7 @@ from memgraph.errors import (
     InvalidInputError,
     MemgraphError,
     ReadOnlyError,
+    StoreFullError,
     StoreVersionError,
     UnavailableError,
     UnsupportedError,
@@ -35,6 +36,7 @@ __all__ = ["Link"]
 _log = logging.getLogger("memgraph")
 _ROWS: Final = (50, 2000)  # of one push: at first, and at most
 _QUICK, _SLOW = 0.25, 1.5  # seconds: a push under the one lets the next be larger, one over the other smaller
+_QUIET, _BURST = 0.02, 0.5  # seconds: writes that follow each other so closely are pushed together, for so long at most
 _LOOK: Final = 0.02  # seconds between looks at a queue that another process may be emptying
 _PAUSE: Final = 30.0  # seconds before a refused connection is looked at again
 _TRIES: Final = 3  # of a unit that the primary has no memory for
@@ -73,7 +75,8 @@ class Link:
         self._pid = os.getpid()
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
-        self._wake = threading.Event()
+        self._wake, self._urgent = threading.Event(), threading.Event()
+        self._woken = 0.0
         self._progress = threading.Condition()
         self._pushing = threading.Lock()
         self._pulling: dict[str, threading.Lock] = {}
@@ -81,10 +84,26 @@ class Link:
 
     # ---- the thread
 
-    def wake(self) -> None:
-        """There is something to push."""
+    def wake(self, urgent: bool = True) -> None:
+        """There is something to push. urgent: somebody waits for it; else writes that follow each other are gathered first."""
         self._running()
+        self._woken = time.monotonic()
+        if urgent:
+            self._urgent.set()
         self._wake.set()
+
+    def follow(self, namespace: str) -> None:
+        """Pull this namespace in the background from now on. Comes before every read: in a new process all begins anew."""
+        if self._pid != os.getpid():
+            self._running()
+        self.followed.add(namespace)
+
+    def _gather(self) -> None:
+        """Let a burst of writes pass, so that a push carries more of them, and takes less from who is writing."""
+        until = time.monotonic() + _BURST
+        while time.monotonic() < min(self._woken + _QUIET, until) and not self._urgent.wait(_QUIET / 2):
+            pass
+        self._urgent.clear()
 
     def _running(self) -> None:
         if self._pid != os.getpid():
@@ -123,6 +142,7 @@ class Link:
             if self._closed:
                 return 0.0
             self._probe()
+        self._gather()
         if self.push(once=True):
             return 0.0
         if self.held:
@@ -161,6 +181,7 @@ class Link:
             if self.breaker.closed and not self.held:
                 self.wait(self.outbox.newest(), None, patience)
             self._closed = True
+            self._urgent.set()
             self._wake.set()
             self._thread.join(timeout=1.0)
         self._closed = True
@@ -211,7 +232,7 @@ class Link:
             pushed = self.pusher.push(operations) if operations else Pushed({}, {})
         except _CONNECTION:
             raise
-        except UnavailableError as error:
+        except (StoreFullError, UnavailableError) as error:
             if not getattr(error, "too_large", False):
                 raise
             self._rows = max(self._rows // 4, 1)

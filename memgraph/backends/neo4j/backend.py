@@ -320,7 +320,7 @@ class Neo4jBackend:
         from memgraph.backends.neo4j import check
 
         self.bolt.connect()
-        return check.check(self.bolt, repair, reindex, self._writer.clock.wall, self._max_clock_drift)
+        return check.check(self.bolt, repair, reindex, self._max_clock_drift)
 
     def stats(self, namespace: str, now: datetime) -> Stats:
         """How much there is."""

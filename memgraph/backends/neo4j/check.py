@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -96,10 +97,10 @@ class _Found:
         self.where.setdefault(code, []).append(f"{self.path}: {name}")
 
 
-def check(bolt: Bolt, mend: bool, reindex: bool, wall: Callable[[], float], max_drift: float) -> CheckReport:
-    """Look at everything; mend what can be mended first if that is asked for. wall: Unix seconds. max_drift: seconds."""
+def check(bolt: Bolt, mend: bool, reindex: bool, max_drift: float) -> CheckReport:
+    """Look at everything; mend what can be mended first if that is asked for. max_drift: seconds between both machines' clocks."""
     schema, mended, problems = connect.schema_of(bolt), Counter[str](), list[Problem]()
-    facts = _server(bolt, wall, max_drift, problems)
+    facts = _server(bolt, max_drift, problems)
     if mend or reindex:
         try:
             mended["schema"] = len(connect.set_up(bolt))
@@ -142,11 +143,11 @@ def check(bolt: Bolt, mend: bool, reindex: bool, wall: Callable[[], float], max_
 # ---- server and schema
 
 
-def _server(bolt: Bolt, wall: Callable[[], float], max_drift: float, problems: list[Problem]) -> dict[str, str]:
+def _server(bolt: Bolt, max_drift: float, problems: list[Problem]) -> dict[str, str]:
     rows = bolt.run("read/check_server")
     if not rows:  # a proxy or a service that hides it
         return {}
-    ahead = rows[0]["clock"] / 1000 - wall()
+    ahead = rows[0]["clock"] / 1000 - time.time()
     if abs(ahead) > max_drift:
         problems.append(
             Problem(

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from datetime import datetime, timedelta
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from memgraph.backends.base import Query, Scope
-from memgraph.backends.neo4j import reads
-from memgraph.backends.neo4j.candidates import Candidates, Mask, Statistics
-from memgraph.backends.neo4j.tokens import any_term, scope_clauses
+from memgraph.backends.neo4j import reads, vectors
+from memgraph.backends.neo4j.candidates import Candidates, Mask, Rows, merged
+from memgraph.backends.neo4j.statistics import ACTIVE, EVERY, Measures, Statistics
+from memgraph.backends.neo4j.tokens import any_term, of_spaces, scope_clauses, session_clause
 from memgraph.backends.neo4j.where import parameters
 from memgraph.clock import EPOCH, version_floor
 from memgraph.models import Entry, Filters, Hit, Status
@@ -24,17 +25,19 @@ from memgraph.storage.bolt import Runner
 __all__ = ["SearchIndex"]
 
 SEEDS: Final = (
-    300  # best matches that the index gives at first; up to so many, the answer is that of the whole namespace
+    200  # best matches that the index gives at first; where there are fewer, the answer is that of the whole namespace
 )
 _MORE: Final = 4  # times as many, where filters leave the page unfilled
-SESSIONS: Final = 24
-_MEMBERS: Final = 64
-_MARKS: Final = 1024
-_NEAREST: Final = 50
+SESSIONS: Final = (
+    32  # of the best of very many candidates, whose other matches are fetched: a session counts its best five
+)
+_OF_SESSION: Final = 10  # such matches, a session
+SPACES: Final = 32  # namespaces of a subtree that are searched: those with the best matches, where there are more
+_PROBED: Final = 1000  # matches of all namespaces that choose them
+_NAMED: Final = 500  # namespaces in one query of the index, which takes about a thousand words
+_LEADERS: Final = 200  # candidates whose sessions are looked at
 _LOOK: Final = 50  # candidates whose past is looked up at a time
-_NAMESPACES: Final = 1000  # whose statistics are kept
-_ACTIVE: Final = ("active_text",)
-_EVERY: Final = ("active_text", "inactive_text")
+_KEPT: Final = 10_000  # namespaces of which is known how far they had come
 _NO_FILTERS: Final = Filters()
 _DAY: Final = timedelta(days=1)
 
@@ -49,11 +52,38 @@ class _Hit(NamedTuple):
     why: dict[str, float]
 
 
+class _Asked(NamedTuple):
+    """A query, its terms and vector, the filters that it sets beside time, and whether memories of every status are looked at."""
+
+    query: Query
+    terms: list[str]
+    vector: tuple[float, ...] | None
+    filters: Filters
+    every: bool
+
+    @property
+    def indexes(self) -> tuple[str, ...]:
+        """The full-text indexes that hold what is looked at."""
+        return EVERY if self.every else ACTIVE
+
+
+class _Found(NamedTuple):
+    """What a first look found in a namespace. whole: the candidates are all its matches; else holding: how many hold each term."""
+
+    path: str
+    rows: Rows
+    candidates: Candidates
+    statistics: Statistics
+    whole: bool
+    holding: dict[str, int] | None
+
+
 class SearchIndex:
-    """What this process keeps for its searches: statistics of namespaces, read anew when they are stale. Safe for threads."""
+    """What this process keeps for its searches: statistics of namespaces, and how far they had come. Safe for threads."""
 
     def __init__(self) -> None:
-        self._statistics: dict[str, Statistics] = {}
+        self._measures = Measures()
+        self._reach = vectors.Reach()
         self._seen: dict[str, int] = {}
 
     def search(self, runner: Runner, scope: Scope, query: Query) -> list[Hit]:
@@ -72,73 +102,108 @@ class SearchIndex:
             hits = sorted(_with_context(hits, entries, words), reverse=True)[: query.limit]
         return [Hit(entries[hit.path, hit.id], hit.score, hit.why if query.explain else None) for hit in hits]
 
-    # ---- keeping up
-
-    def _statistics_of(self, runner: Runner, path: str, now: datetime, touched: int) -> Statistics:
-        """Statistics of a namespace that has come so far; they are read anew when too much was written since."""
-        known = self._statistics.pop(path, None)
-        if known is None or not known.serves(touched):
-            row = runner.run("read/text_statistics", namespace=path, now=now, marks=_MARKS)[0]
-            known = Statistics.of(touched, row)
-        self._statistics[path] = known  # at the end: searched last
-        while len(self._statistics) > _NAMESPACES:
-            first = next(iter(self._statistics))
-            self._statistics.pop(first, None)
-            self._seen.pop(first, None)
-        return known
-
     # ---- the ranking of memgraph
 
     def _ranked(self, runner: Runner, paths: list[str], query: Query, limit: int) -> list[_Hit]:
-        terms = query_terms(query.text)
+        every = _every_status(query) or query.filters.status is not None
         vector = query.vector if query.vector is not None and any(query.vector) else None
+        asked = _Asked(query, query_terms(query.text), vector, _narrowing(query), every)
         hits: list[_Hit] = []
-        if terms or vector is not None:
-            for path in paths:
-                hits += self._ranked_in(runner, path, query, terms, vector, limit)
+        if not paths or (not asked.terms and vector is None):
+            return hits
+        most = max(SPACES, limit)
+        many = len(paths) > most
+        if many:
+            self._caught_up(runner, paths, asked, 0)
+            near = self._near(runner, paths, asked, None)
+            paths = list(dict.fromkeys([*_likely(runner, paths, asked)[:most], *near]))
+        for start in range(0, len(paths), SPACES):
+            part = paths[start : start + SPACES]
+            hits += self._ranked_in(runner, part, asked, limit, near if many else None)
         return hits
 
     def _ranked_in(
-        self,
-        runner: Runner,
-        path: str,
-        query: Query,
-        terms: list[str],
-        vector: tuple[float, ...] | None,
-        limit: int,
+        self, runner: Runner, paths: list[str], asked: _Asked, limit: int, near: dict[str, list[str]] | None
     ) -> list[_Hit]:
-        """The best hits of one namespace: with more seeds again, until the page is full or there are no more."""
-        every = _every_status(query) or query.filters.status is not None
-        look = query.known_at is not None or query.valid_at is not None
-        also = _nearest(runner, path, query, vector, every)
-        size, waited = max(SEEDS, 2 * limit), False
-        while True:
-            row = _candidates(runner, path, query, terms, vector, also, size)
-            if row["n"] is None:
-                return []
-            if not waited and self._seen.get(path) != row["n"]:  # written to since: the index may not hold it yet
-                runner.run("read/text_wait")
-                self._seen[path], waited = row["n"], True
-                continue
-            statistics = self._statistics_of(runner, path, query.now, row["touched"])
-            candidates = Candidates(row, statistics)
-            if not candidates.n:
-                return []
-            whole = candidates.matching < size  # else the index may know of more
-            holding = None if whole else _holding(runner, path, statistics, terms, every)
-            scores, allowed = _scored(candidates, statistics, query, terms, vector is not None, holding, every)
-            docs = scores.best(candidates.n if look else limit, allowed, query.min_score).tolist()
-            if look:
-                docs = _seen_then(runner, path, candidates, docs, query, limit)
-            if len(docs) >= limit or candidates.narrow < size:
-                break
-            size *= _MORE
-        hits = []
-        for doc in docs:
-            why = scores.parts(doc)
-            version = candidates.versions[doc]
-            hits.append(_Hit(sum(why.values()), _order(version), path, candidates.ids[doc], why))
+        """The best hits of each of some namespaces: with more seeds again, until the page is full or there are no more."""
+        hits: list[_Hit] = []
+        size = max(SEEDS, 2 * limit)
+        while paths:
+            unfilled: list[str] = []
+            for found in self._looked(runner, paths, asked, size, near):
+                scores, allowed = _scored(found, asked)
+                docs = _best(runner, found, scores, allowed, asked.query, limit)
+                if len(docs) < limit and found.candidates.narrow >= size:
+                    unfilled.append(found.path)
+                else:
+                    hits += [_hit(found, scores, doc) for doc in docs]
+            paths, size = unfilled, size * _MORE
         return hits
+
+    def _looked(
+        self, runner: Runner, paths: list[str], asked: _Asked, size: int, near: dict[str, list[str]] | None
+    ) -> list[_Found]:
+        """What there is to be ranked of each namespace; where there is more than the index was asked for, a second look too."""
+        rows = self._caught_up(runner, paths, asked, size)
+        touched = {path: row["touched"] for path, row in rows.items()}
+        statistics = self._measures.of(runner, touched, asked.query.now) if touched else {}
+        first = {path: Candidates(rows[path]["candidates"], known) for path, known in statistics.items()}
+        partial = {path: statistics[path] for path in statistics if first[path].matching >= size}
+        holding = self._measures.holding(runner, partial, asked.terms, asked.every) if partial else {}
+        looks = [
+            _Found(path, rows[path]["candidates"], first[path], known, path not in partial, holding.get(path))
+            for path, known in statistics.items()
+        ]
+        if asked.vector is not None and near is None:
+            near = self._near(runner, list(statistics), asked, statistics)
+        return _again(runner, looks, asked, near or {})
+
+    def _caught_up(self, runner: Runner, paths: list[str], asked: _Asked, size: int) -> dict[str, dict[str, Any]]:
+        """The `size` best candidates of namespaces, among all that was written there before: the index holds it a little later.
+
+        Namespaces that were never written to are left out.
+        """
+        spaces = [{"namespace": path, "seeds": _seeds(asked, path, size), "also": []} for path in paths]
+        waited = False
+        while True:
+            rows = _candidates(runner, spaces, asked)
+            behind = {row["namespace"]: row["n"] for row in rows if self._seen.get(row["namespace"]) != row["n"]}
+            if waited or not behind:
+                return {row["namespace"]: row for row in rows}
+            runner.run("read/text_wait")
+            self._seen |= behind
+            while len(self._seen) > _KEPT:
+                self._seen.pop(next(iter(self._seen)), None)
+            waited = True
+
+    def _near(
+        self, runner: Runner, paths: list[str], asked: _Asked, statistics: dict[str, Statistics] | None
+    ) -> dict[str, list[str]]:
+        """The ids of the memories nearest to the query's vector, by namespace."""
+        if asked.vector is None or not paths:
+            return {}
+        size = None if statistics is None else sum(known.documents for known in statistics.values())
+        statuses = None if asked.every else ["active"]
+        return self._reach.nearest(runner, paths, asked.vector, asked.query.vector_model or "", statuses, size)
+
+
+def _hit(found: _Found, scores: ranking.Scores, doc: int) -> _Hit:
+    why = scores.parts(doc)
+    return _Hit(sum(why.values()), _order(found.candidates.versions[doc]), found.path, found.candidates.ids[doc], why)
+
+
+def _likely(runner: Runner, paths: list[str], asked: _Asked) -> list[str]:
+    """Those of many namespaces that hold matches, best first."""
+    if not asked.terms:
+        return []
+    narrow = scope_clauses(None, asked.filters)
+    queries = [
+        f"{of_spaces(paths[start : start + _NAMED])} {narrow} {any_term(asked.terms)}"
+        for start in range(0, len(paths), _NAMED)
+    ]
+    given = [{"index": index, "query": query, "limit": _PROBED} for query in queries for index in asked.indexes]
+    known = set(paths)
+    return [row["namespace"] for row in runner.run("read/text_spaces", seeds=given) if row["namespace"] in known]
 
 
 def _every_status(query: Query) -> bool:
@@ -156,104 +221,99 @@ def _order(version: str) -> int:
     return int(version[:12] + version[13:17], 16)
 
 
-def _candidates(
-    runner: Runner,
-    path: str,
-    query: Query,
-    terms: list[str],
-    vector: tuple[float, ...] | None,
-    also: list[str],
-    size: int,
-) -> dict[str, Any]:
-    """The columns of the candidates: the `size` best that the index finds, and what lies around them.
+def _seeds(asked: _Asked, path: str, size: int) -> list[dict[str, Any]]:
+    """The queries of the index that find the first candidates.
 
     What passes the filters inside the index is asked for beside what does not, as scores spread from there too.
     """
-    filters = _narrowing(query)
-    every = _every_status(query) or query.filters.status is not None
-    indexes = _EVERY if every else _ACTIVE
-    plain, narrow = scope_clauses(path, _NO_FILTERS), scope_clauses(path, filters)
-    wanted = any_term(terms) if terms else ""
-    seeds_of = {
-        clauses: [{"index": index, "query": f"{clauses} {wanted}", "limit": size} for index in indexes if wanted]
-        for clauses in (plain, narrow)
-    }
-    return runner.run(
-        "read/search",
-        namespace=path,
-        seeds=[seed for each in seeds_of.values() for seed in each],
-        session_seeds=seeds_of[plain],
-        terms=terms,
-        also=also,
-        sessions=SESSIONS,
-        members=_MEMBERS,
-        conditions=bool(filters.where),
-        vector=vector,
-        model=query.vector_model or "",
-        **parameters(filters, query.now, "any" if _every_status(query) else "active"),
-    )[0]
-
-
-def _nearest(runner: Runner, path: str, query: Query, vector: tuple[float, ...] | None, every: bool) -> list[str]:
-    if vector is None:
+    if not asked.terms or not size:
         return []
+    clauses = dict.fromkeys((scope_clauses(path, _NO_FILTERS), scope_clauses(path, asked.filters)))
+    wanted = any_term(asked.terms)
+    return [{"index": index, "query": f"{each} {wanted}", "limit": size} for each in clauses for index in asked.indexes]
+
+
+def _candidates(runner: Runner, spaces: list[dict[str, Any]], asked: _Asked) -> list[dict[str, Any]]:
+    given = parameters(asked.filters, asked.query.now, "any" if _every_status(asked.query) else "active")
     rows = runner.run(
-        "read/nearest",
-        namespace=path,
-        vector=vector,
-        model=query.vector_model or "",
-        limit=_NEAREST,
-        statuses=None if every else ["active"],
+        "read/search",
+        spaces=spaces,
+        terms=asked.terms,
+        conditions=bool(asked.filters.where),
+        vector=asked.vector,
+        model=asked.query.vector_model or "",
+        **given,
     )
-    return [row["id"] for row in rows]
+    return [row for row in rows if row["n"] is not None]
 
 
-def _holding(runner: Runner, path: str, statistics: Statistics, terms: list[str], every: bool) -> dict[str, int]:
-    """How many memories of the namespace hold each term, kept with its statistics."""
-    plain = scope_clauses(path, _NO_FILTERS)
-    missing = [term for term in terms if (term, every) not in statistics.holding]
-    if missing:
-        rows = runner.run(
-            "read/text_holding",
-            clauses=[{"term": term, "query": f"{plain} {any_term([term])}"} for term in missing],
-            indexes=list(_EVERY if every else _ACTIVE),
-        )
-        statistics.holding |= {(row["term"], every): row["holding"] for row in rows}
-    return {term: statistics.holding.get((term, every), 0) for term in terms}
+def _again(runner: Runner, looks: list[_Found], asked: _Asked, near: dict[str, list[str]]) -> list[_Found]:
+    """The same with what else is needed: the memories nearest by vector, and matches in the sessions of the best."""
+    spaces = []
+    for found in looks:
+        sessions = [] if found.whole else _sessions(found, asked)
+        clauses = f"{scope_clauses(found.path, _NO_FILTERS)} {session_clause(sessions)} {any_term(asked.terms)}"
+        given = [
+            {"index": index, "query": clauses, "limit": _OF_SESSION * len(sessions)}
+            for index in asked.indexes
+            if sessions
+        ]
+        if given or near.get(found.path):
+            spaces.append({"namespace": found.path, "seeds": given, "also": near.get(found.path, [])})
+    more = {row["namespace"]: row["candidates"] for row in _candidates(runner, spaces, asked)} if spaces else {}
+    return [_with(found, more[found.path]) if more.get(found.path) else found for found in looks]
 
 
-def _scored(
-    candidates: Candidates,
-    statistics: Statistics,
-    query: Query,
-    terms: list[str],
-    near: bool,
-    holding: dict[str, int] | None,
-    every: bool,
-) -> tuple[ranking.Scores, Mask]:
+def _with(found: _Found, more: Rows) -> _Found:
+    rows = merged(found.rows, more)
+    return found._replace(rows=rows, candidates=Candidates(rows, found.statistics))
+
+
+def _sessions(found: _Found, asked: _Asked) -> list[str]:
+    """The sessions of the best candidates."""
+    if not found.candidates.columns.several:
+        return []
+    scores, allowed = _scored(found, asked)
+    leaders = scores.best(_LEADERS, allowed, asked.query.min_score).tolist()
+    named = dict.fromkeys(found.candidates.sessions[doc] for doc in leaders)
+    return [session for session in named if session is not None][:SESSIONS]
+
+
+def _scored(found: _Found, asked: _Asked) -> tuple[ranking.Scores, Mask]:
     """The scores of the candidates, and which of them pass the filters."""
+    candidates, statistics, query = found.candidates, found.statistics, asked.query
     searchable, count, length = candidates.active, statistics.active, statistics.active_length
-    if every:
+    if asked.every:
         searchable, count, length = np.ones(candidates.n, bool), statistics.documents, statistics.length
         if query.known_at is not None:
             floor = version_floor(query.known_at)
             searchable &= np.array([version < floor for version in candidates.versions], bool)
     named = candidates.names(query.text, searchable)
     name_terms = {term for words in named.values() for word in words for term in query_terms(word)}
-    asked = ranking.Asked(
+    given = ranking.Asked(
         next(iter(named)) if len(named) == 1 else None,
         ranking.asks_when(query.text),
         ranking.full_date(query.text, (EPOCH + statistics.last_day * _DAY).year),
     )
-    found = candidates.found(terms, name_terms, holding)
-    cosine = candidates.cosine if near else None
-    scores = ranking.score(candidates.columns, found, asked, searchable, max(count, 1), length / max(count, 1), cosine)
+    terms = candidates.found(asked.terms, name_terms, found.holding)
+    cosine = None if asked.vector is None else candidates.cosine
+    average = length / max(count, 1)
+    scores = ranking.score(candidates.columns, terms, given, searchable, max(count, 1), average, cosine)
     allowed = candidates.allowed
     where = query.filters.where
     if where:
         fits = [conditions_match(json.loads(text), where) if text else False for text in candidates.metadata]
         allowed = allowed & np.array(fits, bool)
     return scores, allowed
+
+
+def _best(
+    runner: Runner, found: _Found, scores: ranking.Scores, allowed: Mask, query: Query, limit: int
+) -> Sequence[int]:
+    """The best candidates, best first; where a query asks for a past, those that were there then."""
+    look = query.known_at is not None or query.valid_at is not None
+    docs: list[int] = scores.best(found.candidates.n if look else limit, allowed, query.min_score).tolist()
+    return _seen_then(runner, found.path, found.candidates, docs, query, limit) if look else docs
 
 
 def _seen_then(

@@ -73,9 +73,9 @@ def any_term(terms: Iterable[str]) -> str:
     return f"+terms:({' '.join(_quoted(term) for term in terms)})"
 
 
-def scope_clauses(namespace: str, filters: Filters) -> str:
+def scope_clauses(namespace: str | None, filters: Filters) -> str:
     """Clauses that ask for a namespace and for what filters say of kind, subject, session and tags. They add nothing to a score."""
-    clauses = [scope_token("namespace", namespace)]
+    clauses = [] if namespace is None else [scope_token("namespace", namespace)]
     clauses += [
         scope_token(field, value) for field in ("subject", "session") if (value := getattr(filters, field)) is not None
     ]

@@ -1,0 +1,79 @@
+"""docker/compose.yaml: what it promises, and that a real server takes its settings. No Docker engine is needed."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+import neo4j
+import pytest
+
+from tests.integration import compose
+from tests.integration.conftest import COMPOSE, OwnServer
+from tests.neo4j_server import VERSIONS
+
+SERVICE = compose.service()
+
+
+def test_the_image_is_the_release_that_the_tests_run_on() -> None:
+    assert SERVICE["image"] == f"neo4j:{VERSIONS['5.26'][0]}-community"
+
+
+def test_ports_are_open_to_this_machine_only() -> None:
+    ports = [compose.filled_in(port, {}) for port in SERVICE["ports"]]
+    assert ports == ["127.0.0.1:7474:7474", "127.0.0.1:7687:7687"]
+
+
+def test_the_password_comes_from_the_environment_and_must_be_there() -> None:
+    with pytest.raises(KeyError, match="at least 8 characters"):
+        compose.filled_in(SERVICE["environment"]["NEO4J_AUTH"], {})
+    assert compose.filled_in(SERVICE["environment"]["NEO4J_AUTH"], COMPOSE) == f"neo4j/{COMPOSE['NEO4J_PASSWORD']}"
+    example = (compose.FILE.parent / ".env.example").read_text(encoding="utf-8")
+    assert re.search(r"^NEO4J_PASSWORD=$", example, re.MULTILINE), "nobody starts with a password that is known"
+
+
+def test_every_variable_is_in_the_example() -> None:
+    example = (compose.FILE.parent / ".env.example").read_text(encoding="utf-8")
+    used = set(re.findall(r"(?<!\$)\$\{(\w+)", compose.FILE.read_text(encoding="utf-8")))
+    assert set(re.findall(r"^(\w+)=", example, re.MULTILINE)) == used
+
+
+def test_the_data_is_in_a_named_volume() -> None:
+    assert SERVICE["volumes"] == ["memgraph-neo4j:/data"]
+    assert "\nvolumes:\n  memgraph-neo4j:\n" in compose.FILE.read_text(encoding="utf-8")
+
+
+def test_health_is_a_query_whose_password_is_not_on_the_command_line() -> None:
+    how, script = SERVICE["healthcheck"]["test"]
+    words = shlex.split(compose.filled_in(script, {}))
+    assert how == "CMD-SHELL"
+    assert words[-4:] == ["cypher-shell", "-a", "bolt://localhost:7687", "RETURN 1"]
+    assert words[:-4] == ["NEO4J_USERNAME=neo4j", "NEO4J_PASSWORD=${NEO4J_AUTH#neo4j/}"]
+
+
+def test_names_are_translated_as_the_image_does() -> None:
+    assert compose.settings(COMPOSE)["db.tx_log.rotation.retention_policy"] == "1 files"
+    assert compose.settings({})["server.memory.heap.max_size"] == "1G"
+
+
+@pytest.mark.neo4j
+def test_a_server_takes_the_settings(own: OwnServer) -> None:
+    """`own` was started with them; a server refuses to start with one that it does not know."""
+    query = "SHOW SETTINGS YIELD name, value RETURN name, value"
+    with neo4j.GraphDatabase.driver(own.server.uri, auth=own.server.auth) as driver:
+        values = {name: value for name, value in driver.execute_query(query).records}
+        wanted = compose.settings(COMPOSE)
+        assert {name: _bytes(values[name]) for name in wanted} == {name: _bytes(value) for name, value in wanted.items()}
+        with pytest.raises(neo4j.exceptions.ClientError, match="at least 8 characters"):
+            driver.execute_query(
+                "ALTER CURRENT USER SET PASSWORD FROM $old TO $new",
+                old=COMPOSE["NEO4J_PASSWORD"],
+                new="seven77",
+                database_="system",
+            )
+
+
+def _bytes(value: str) -> str:
+    """A size in one spelling: the server says 4.00MiB where 4M was asked for."""
+    found = re.fullmatch(r"(\d+)(?:\.00)?([kmg])(?:iB)?", value, re.IGNORECASE)
+    return f"{found[1]}{found[2].lower()}" if found else value
