@@ -17,6 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from memgraph import Memory
+from memgraph.backends.local.backend import LocalBackend
+from memgraph.backends.local.outbox import Outbox
+from memgraph.backends.neo4j.backend import Neo4jBackend
 
 RUN = f"bench{secrets.token_hex(3)}"
 
@@ -95,13 +98,13 @@ def main(uri: str, number: int) -> None:
     with opened("single", "bolt://127.0.0.1:1") as single:
         for n in range(500):
             single.remember(f"queued {n}", key=f"q{n}")
-    with opened("single", uri) as single:
-        single.backend.link._rows = 1  # type: ignore[attr-defined]
-        began = time.monotonic()
-        primary = single.backend.link.pusher  # type: ignore[attr-defined]
-        for unit in single.backend.link.outbox.units(500):  # type: ignore[attr-defined]
-            primary.push(unit.operations)
-        one = (time.monotonic() - began) / 500
+    store, primary = LocalBackend(folder / "single.db"), Neo4jBackend(uri, auth=auth)
+    units = Outbox(store).units(500)
+    began = time.monotonic()
+    for unit in units:
+        primary.push(unit.operations)
+    one = (time.monotonic() - began) / len(units)
+    primary.close(), store.close()
     print(f"draining 10,000: {seconds:.1f} s, {10_000 / seconds:.0f} a second; singly {1 / one:.0f} a second:")
     print(f"  {one * 10_000 / seconds:.1f} times")
 
