@@ -621,7 +621,8 @@ class Memory:
 
     def history(self, key_or_id: str) -> Page[Entry]:
         """All memories of a key, or linked to an id by replacing or restoring, oldest first. Raises NotFoundError."""
-        return Page(self.lineage(key_or_id).entries)
+        found = self.lineage(key_or_id)
+        return Page(found.entries, degraded=found.degraded)
 
     def neighbours(self, id: str, depth: int = 1) -> Neighbourhood:
         """The active memories at most `depth` (1 to 10) edges away in any direction, nearest first. Raises NotFoundError."""

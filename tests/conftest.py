@@ -1,9 +1,10 @@
 """Fixtures that every test may use, and the choice of the backend that the contract runs on.
 
-`--memgraph-backend=local` (the default) runs `tests/contract` and `tests/cases` on the local store.
-`neo4j` runs them on a real Neo4j server (`tests/neo4j_server` says where it comes from), `composite` on a local store with
-that server over it; only the first store of a test is there, others are local. `pkg.module:factory` runs them on another: `factory(folder, clock)` returns an open
-`memgraph.backends.base.Backend`; the same folder means the same store. Tests are kept apart by namespace; none wipes a store.
+`--memgraph-backend` names backends, with commas: each test of tests/contract, tests/cases and tests/seeds runs on every one.
+`local` is the local store, `neo4j` a real Neo4j server (`tests/neo4j_server` says where it comes from), `composite` a local
+store with that server over it; only the first store of a test is there, others are local. `pkg.module:factory` is another:
+`factory(folder, clock)` returns an open `memgraph.backends.base.Backend`; the same folder means the same store.
+Tests are kept apart by namespace; none wipes a store.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ _no_server: list[str] = []
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--memgraph-backend",
-        default="local",
-        metavar="local|neo4j|composite|pkg.module:factory",
-        help="the backend that the contract tests run on",
+        default="local,neo4j",
+        metavar="local|neo4j|composite|pkg.module:factory,...",
+        help="the backends that the contract tests run on",
     )
     parser.addoption(
         "--memgraph-mode",
@@ -130,10 +131,20 @@ def clock() -> FrozenClock:
     return FrozenClock()
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "backend_name" in metafunc.fixturenames:
+        names = metafunc.config.getoption("--memgraph-backend").split(",")
+        if metafunc.definition.path.parent.name not in ("contract", "cases", "seeds"):
+            names = names[:1]
+        marks = {"neo4j": pytest.mark.neo4j, "composite": pytest.mark.neo4j}
+        several = [pytest.param(name, marks=marks.get(name, ())) for name in names]
+        metafunc.parametrize("backend_name", several, scope="session", indirect=True)
+
+
 @pytest.fixture(scope="session")
 def backend_name(request: pytest.FixtureRequest) -> str:
-    """What `--memgraph-backend` says."""
-    name: str = request.config.getoption("--memgraph-backend")
+    """One of those that `--memgraph-backend` names."""
+    name: str = request.param
     return name
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final, Literal
 
 __all__ = ["COMMIT", "Proxy"]
 
 COMMIT: Final = b"\x00\x02\xb0\x12\x00\x00"  # the Bolt message, with the length before it and the end after it
+_LOGON: Final = b"\xb1\x6a"  # the Bolt message with credentials
 State = Literal["well", "refused", "black hole", "drip"]
 Fate = Literal["before", "after"]
 
@@ -18,19 +19,23 @@ Fate = Literal["before", "after"]
 class Proxy:
     """Relays to `port` of this machine. `uri` is where clients go.
 
-    connections: how many were accepted. received: how many pieces of data clients have sent, forwarded or not.
+    connections: how many were accepted. received: how many pieces of data clients have sent, forwarded or not; said: these pieces.
     broken: how many connections were cut at a moment that `cut_at_commit` or `cut_after` named.
+    logons: how often clients have shown credentials.
     """
 
     def __init__(self, port: int) -> None:
         self.target = port
-        self.connections = self.received = self.broken = 0
+        self.connections = self.received = self.broken = self.logons = 0
         self._state: State = "well"
         self._size, self._pause = 0, 0.0
         self._fates: list[Fate] = []
+        self._meanwhile: Callable[[], object] | None = None
         self._left: dict[str, int] = {}
         self._changed = threading.Condition()
+        self.said = bytearray()
         self._pairs: list[tuple[socket.socket, ...]] = []
+        self._forgotten: list[tuple[socket.socket, ...]] = []
         self._threads: list[threading.Thread] = []
         self._closed = False
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -75,8 +80,16 @@ class Proxy:
         for pair in pairs:
             _end(pair)
 
-    def cut_at_commit(self, *fates: Fate) -> None:
-        """End a connection at its next commits, one after the other: before the server sees it, or after it answered."""
+    def forget(self) -> None:
+        """Swallow what comes on the connections there are, as a firewall does with idle ones; new ones work."""
+        self._forgotten += self._pairs
+
+    def cut_at_commit(self, *fates: Fate, meanwhile: Callable[[], object] | None = None) -> None:
+        """End a connection at its next commits, one after the other: before the server sees it, or after it answered.
+
+        meanwhile: called once, before the client hears of the first that the server does not see.
+        """
+        self._meanwhile = meanwhile
         self._fates += fates
 
     def cut_after(self, direction: Literal["up", "down"], size: int) -> None:
@@ -164,14 +177,25 @@ class Proxy:
         with contextlib.suppress(OSError):
             while data := client.recv(65536):
                 self.received += 1
+                self.logons += _LOGON in data
+                self.said += data
+                if pair in self._forgotten:
+                    continue
                 if self._fates and COMMIT in data:
                     if self._fates.pop(0) == "before":
                         self.broken += 1
+                        self._before_the_server_sees_it(server)
                         break
                     swallow.set()
                 if not self._forward(data, server, "up"):
                     break
         _end(pair)
+
+    def _before_the_server_sees_it(self, server: socket.socket) -> None:
+        meanwhile, self._meanwhile = self._meanwhile, None
+        if meanwhile is not None:
+            _end((server,))  # it rolls back
+            meanwhile()
 
     def _down(self, pair: tuple[socket.socket, ...], swallow: threading.Event) -> None:
         client, server = pair

@@ -1,6 +1,7 @@
 // How many memories of these namespaces match. Parameters: those of read/list without place and limit. Returns found.
 UNWIND $spaces AS space
-MATCH (m:Memory) WHERE m.namespace = space AND m.version >= $since AND m.version < $until
+MATCH (m:Memory) USING INDEX SEEK m:Memory(namespace, version)
+WHERE m.namespace = space AND m.version >= $since AND m.version < $until
   AND ($kinds IS NULL OR m.kind IN $kinds)
   AND ($trust IS NULL OR m.trust IN $trust)
   AND ($subject IS NULL OR m.subject = $subject)

@@ -4,7 +4,7 @@
 UNWIND $keys AS key
 MATCH (k:MemoryKey {namespace: $namespace, key: key})
 CALL (k, key) {
-  MATCH (m:Memory) WHERE m.namespace = $namespace AND m.key = key AND m.version < $before
+  MATCH (m:Memory) USING INDEX SEEK m:Memory(namespace, key, version) WHERE m.namespace = $namespace AND m.key = key AND m.version < $before
   RETURN m ORDER BY m.namespace, m.key, m.version
 }
 RETURN m.id AS id, m.key AS key, m.version AS version, m.past AS past, m.valid_from AS valid_from, m.valid_to AS valid_to,

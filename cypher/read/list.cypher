@@ -5,7 +5,7 @@
 // Returns memory (the node's properties without embedding, terms and scope) and superseded_by.
 UNWIND $spaces AS space
 CALL (space) {
-  MATCH (m:Memory) WHERE m.namespace = space AND m.version >= $since AND m.version < $until
+  MATCH (m:Memory) USING INDEX SEEK m:Memory(namespace, version) WHERE m.namespace = space AND m.version >= $since AND m.version < $until
   WITH m ORDER BY m.namespace DESC, m.version DESC, m.id DESC
   WHERE (m.version < $version OR (m.version = $version AND (m.namespace < $path OR (m.namespace = $path AND m.id < $id))))
     AND ($kinds IS NULL OR m.kind IN $kinds)

@@ -3,7 +3,7 @@
 // zeros, which the server would refuse, is near to nothing.
 UNWIND $spaces AS space
 CALL (space) {
-  MATCH (m:Memory) USING INDEX m:Memory(namespace, version)
+  MATCH (m:Memory) USING INDEX SEEK m:Memory(namespace, version)
   WHERE m.namespace = space AND m.version >= '' AND ($statuses IS NULL OR m.status IN $statuses)
     AND m.embedding IS NOT NULL AND coalesce(m.embedding_model, '') = $model
   WITH m, m.embedding AS vector WHERE size(vector) = size($vector)

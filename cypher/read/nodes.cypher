@@ -1,7 +1,7 @@
 // A page of a namespace's graph, by id: what it shows of each memory, and the edges that begin there.
 // $namespace, $after (an id, '' to begin), $limit.
 // Returns id, key, kind, title, status, expires_at, version, edges ([label, target_id, version, type, weight, note, reason, via] each).
-MATCH (m:Memory) WHERE m.namespace = $namespace AND m.id > $after
+MATCH (m:Memory) USING INDEX SEEK m:Memory(namespace, id) WHERE m.namespace = $namespace AND m.id > $after
 WITH m ORDER BY m.namespace, m.id
 WHERE m.version IS NOT NULL
 WITH m LIMIT $limit

@@ -21,18 +21,18 @@ CALL (space, n) {
     CALL (h) {
       RETURN h AS m
       UNION ALL
-      MATCH (m:Memory) USING INDEX m:Memory(namespace, session, version)
+      MATCH (m:Memory) USING INDEX SEEK m:Memory(namespace, session, version)
       WHERE m.namespace = h.namespace AND m.session = h.session AND m.version < h.version AND m.actor IS NOT NULL
       RETURN m ORDER BY m.namespace DESC, m.session DESC, m.version DESC LIMIT 2
       UNION ALL
-      MATCH (m:Memory) USING INDEX m:Memory(namespace, session, version)
+      MATCH (m:Memory) USING INDEX SEEK m:Memory(namespace, session, version)
       WHERE m.namespace = h.namespace AND m.session = h.session AND m.version > h.version AND m.actor IS NOT NULL
       RETURN m ORDER BY m.namespace, m.session, m.version LIMIT 2
     }
     RETURN m
     UNION
     WITH space, n UNWIND space.also AS id
-    MATCH (m:Memory {namespace: space.namespace, id: id}) USING INDEX m:Memory(namespace, id) WHERE m.version IS NOT NULL
+    MATCH (m:Memory {namespace: space.namespace, id: id}) USING INDEX SEEK m:Memory(namespace, id) WHERE m.version IS NOT NULL
     RETURN m
   }
   WITH m ORDER BY m.version DESC, m.id DESC

@@ -2,7 +2,7 @@
 // $namespace, $before, $limit; the place to go on from: $after, $after_id ('' and '' to begin).
 // Returns memory (the node's properties without embedding, terms and scope), replaced (its key had a greater version by then) and
 // slot (the greatest purged version of its key).
-MATCH (m:Memory) WHERE m.namespace = $namespace AND m.version >= $after AND m.version < $before
+MATCH (m:Memory) USING INDEX SEEK m:Memory(namespace, version) WHERE m.namespace = $namespace AND m.version >= $after AND m.version < $before
 WITH m ORDER BY m.namespace, m.version, m.id
 WHERE m.version > $after OR m.id > $after_id
 WITH m LIMIT $limit

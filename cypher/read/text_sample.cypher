@@ -15,8 +15,8 @@ CALL () {
          sum(CASE WHEN active THEN 1 ELSE 0 END) AS active, sum(CASE WHEN active THEN m.terms_length ELSE 0 END) AS active_length,
          max(m.valid_from.epochSeconds) AS last_valid
 }
-CALL () {
-  MATCH (m:Memory) USING INDEX m:Memory(namespace, version) WHERE m.namespace = $namespace AND m.version >= ''
+CALL (found) {
+  MATCH (m:Memory) USING INDEX SEEK m:Memory(namespace, version) WHERE m.namespace = $namespace AND m.version >= ''
   RETURN m.version AS newest ORDER BY m.namespace DESC, m.version DESC LIMIT 1
 }
 RETURN size(found) AS documents, length, active, active_length, sessions, last_valid, found + [newest] AS versions

@@ -4,13 +4,13 @@
 // latest valid_from in seconds), versions (in order).
 UNWIND $spaces AS namespace
 CALL (namespace) {
-  MATCH (m:Memory) USING INDEX m:Memory(namespace, version) WHERE m.namespace = namespace AND m.version >= ''
+  MATCH (m:Memory) USING INDEX SEEK m:Memory(namespace, version) WHERE m.namespace = namespace AND m.version >= ''
   WITH m LIMIT $most + 1
   RETURN count(m) AS documents
 }
 CALL (namespace, documents) {
   WITH namespace, documents WHERE documents <= $most
-  MATCH (m:Memory) USING INDEX m:Memory(namespace, version) WHERE m.namespace = namespace AND m.version >= ''
+  MATCH (m:Memory) USING INDEX SEEK m:Memory(namespace, version) WHERE m.namespace = namespace AND m.version >= ''
   WITH m ORDER BY m.namespace, m.version
   WITH m, m.status = 'active' AND (m.expires_at IS NULL OR m.expires_at > $now) AS active
   RETURN collect(m.version) AS versions, sum(m.terms_length) AS length, count(DISTINCT m.session) AS sessions,

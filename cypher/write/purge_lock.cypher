@@ -2,8 +2,10 @@
 // and name every restored copy of them. A copy locks its origin's place before it links, so no new copy can appear until this
 // transaction ends. $namespace, $ids (at most 1000). Returns id.
 UNWIND $ids AS id
-MERGE (root:Memory {namespace: $namespace, id: id})
-SET root:Memory
-WITH root
-MATCH (root)<-[:RESTORES*0..]-(m:Memory)
+CALL (id) {
+  MERGE (root:Memory {namespace: $namespace, id: id})
+  SET root:Memory
+}
+WITH id
+MATCH (:Memory {namespace: $namespace, id: id})<-[:RESTORES*0..]-(m:Memory)
 RETURN DISTINCT m.id AS id

@@ -1,10 +1,11 @@
 // Remember, keyed and unkeyed, a batch in any order. The same id again changes nothing; a place (version IS NULL) is filled and takes
 // its status from the events that waited on it.
-// $namespace. rows: [{id, version, key, past, hashes, buried, slots, stands_for, origin, changeset, props}], sorted by (key, version)
+// $namespace. rows: [{id, version, key, past, hashes, buried, slots, stands_for, origin, changeset, micros, props}], sorted by (key, version)
 // by the caller (fewer deadlocks); what would be null may be left out. One row a secret and value:
 //   hashes: tombstone hashes of key, subject, session, actor, source and namespace; buried: those of the id and of the origin's id;
 //   slots: those of the key's slot; stands_for: the origin's version of a restored copy, else version;
-//   past: true when it describes the past; props: the properties but status, named by the caller alone.
+//   past: true when it describes the past; micros: Unix microseconds of the version; props: the properties but recorded_at and status,
+//   named by the caller alone.
 // Everything that is read of a row is read within its own subquery: no row waits in memory for the others.
 // Returns one row per input row: made = 1 if it was written now; version as stored: null if a tombstone refused it and only an empty
 // place was left, which the caller buries in the SAME transaction (write/purge_lock, write/purge_bury); latest: the greatest version
@@ -27,7 +28,7 @@ CALL (row) {
     }
     WITH row, m, split([e IN coalesce(m.life, []) WHERE (row.key IS NULL OR NOT e ENDS WITH '|restored')
       AND coalesce(split(e, '|')[2], row.version) = row.version][-1], '|')[1] AS cause
-    SET m += row.props
+    SET m += row.props, m.recorded_at = datetime({epochSeconds: row.micros / 1000000, nanosecond: row.micros % 1000000 * 1000})
     WITH row, m, CASE WHEN cause IN ['forgotten', 'released', 'pruned', 'superseded'] THEN cause END AS cause
     CALL (row, m) {
       WITH row, m WHERE row.origin IS NOT NULL

@@ -13,7 +13,7 @@ import random
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any, Final, Protocol, TypeVar
@@ -66,13 +66,18 @@ class Runner(Protocol):
         """Run the statement of this name, such as "read/current", and return all rows as plain Python values."""
         ...
 
+    def run_each(self, name: str, /, each: Iterable[dict[str, Any]]) -> Iterator[Rows]:
+        """Run a statement once for each set of parameters, in order; a set is made while the server runs the one before it."""
+        ...
+
 
 class Bolt:
     """Connections to one database of one server or cluster. Safe for threads and forks.
 
     uri: one of SCHEMES. auth: (user, password), or None where the server asks for none. database: None is the user's home.
     timeout: seconds until a server that does not answer is reported. retry_time: seconds in which what the server asks to
-    repeat is repeated. statement_limit: seconds after which the server ends a statement. pool: connections at most.
+    repeat is repeated. statement_limit: seconds after which the server ends a statement. read_limit: seconds after which a read is given
+    up, also if the server is there; None for as long as the server works on it. pool: connections at most.
     """
 
     def __init__(
@@ -84,6 +89,7 @@ class Bolt:
         timeout: float = 0.8,
         retry_time: float = 30.0,
         statement_limit: float = 120.0,
+        read_limit: float | None = None,
         pool: int = 8,
     ) -> None:
         parts = urlsplit(uri)
@@ -98,6 +104,7 @@ class Bolt:
         self._uri, self._auth, self.database = uri, auth, database
         self.where = f"{parts.scheme}://{parts.netloc}" + (f"/{database}" if database else "")
         self.timeout, self._retry_time, self._limit, self._pool = timeout, retry_time, statement_limit, pool
+        self._read_limit = read_limit
         self.version: tuple[int, ...] = ()
         self._closed = False
         self._refused: MemgraphError | None = None
@@ -128,6 +135,11 @@ class Bolt:
             return _rows(session.run(neo4j.Query(text, timeout=self._limit), values))
 
         return self._retrying(once, neo4j.READ_ACCESS)
+
+    def run_each(self, name: str, /, each: Iterable[dict[str, Any]]) -> Iterator[Rows]:
+        """Run one reading statement for each set of parameters, each in a transaction of its own."""
+        for parameters in each:
+            yield self.run(name, **parameters)
 
     def execute(self, text: str) -> None:
         """Run one statement of the schema, whose text is given, by itself."""
@@ -197,7 +209,12 @@ class Bolt:
             session = driver.session(
                 database=self.database, bookmark_manager=self._bookmarks, default_access_mode=access, fetch_size=2000
             )
-            with self._watch.over(session, self.where) as attempt.flight:
+            limit = (
+                self._limit + self.timeout
+            )  # by then the server has ended it, or a connection that looks sound is not
+            if access == neo4j.READ_ACCESS and self._read_limit is not None:
+                limit = self._read_limit
+            with self._watch.over(session, self.where, limit) as attempt.flight:
                 try:
                     yield session
                 finally:
@@ -305,6 +322,16 @@ class _Transaction:
 
     def run(self, name: str, /, **parameters: Any) -> Rows:
         return _rows(self._transaction.run(statement(name), _for_driver(parameters)))
+
+    def run_each(self, name: str, /, each: Iterable[dict[str, Any]]) -> Iterator[Rows]:
+        text, before = statement(name), None
+        for parameters in each:
+            result = self._transaction.run(text, _for_driver(parameters))
+            if before is not None:
+                yield _rows(before)
+            before = result
+        if before is not None:
+            yield _rows(before)
 
 
 def require_version(where: str, agent: str) -> tuple[int, ...]:

@@ -97,6 +97,10 @@ def translated(error: BaseException, where: str, database: str | None) -> Memgra
         )
     if isinstance(error, UnsupportedServerProduct):
         return UnsupportedError(f"{where} is no Neo4j server that this build can talk to", hint="Update the server.")
+    if isinstance(error, ConfigurationError) and "bolt protocol" in str(error).lower():
+        return UnsupportedError(
+            f"{where} is older than memgraph needs", hint="Update the server to Neo4j 5.26 or newer."
+        )
     if isinstance(error, ConfigurationError | ValueError):
         return InvalidInputError("cannot be used to connect", field="primary", hint="Check address and credentials.")
     if is_out_of_memory(error):

@@ -4,6 +4,7 @@ The driver waits for an answer as long as the connection stands, which a frozen 
 statements are under way, one thread asks the server for a Bolt handshake on a connection of its own; if that brings no
 answer the connections of the waiting statements are shut down, and their callers wake up. If it does bring one while a
 statement still waits for a connection, the idle one that was tried is dead and the server is not: `answered` says so.
+A statement that is out of its own time is shut down in the same way, whatever the server says.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any, Final
 
 from memgraph.errors import UnavailableError
 
-__all__ = ["Flight", "Watch", "answers"]
+__all__ = ["Flight", "SlowError", "Watch", "answers"]
 
 _HANDSHAKE: Final = b"\x60\x60\xb0\x17" + b"\x00\x00\x04\x04" + b"\x00" * 12
 _STEP: Final = 0.05
@@ -40,12 +41,23 @@ def answers(address: tuple[str, int], timeout: float) -> bool:
         return False
 
 
-class Flight:
-    """A session in use. answered: the server took a connection meanwhile. dead: it did not, and the session was ended."""
+class SlowError(UnavailableError):
+    """The server is there, and did not answer in the time that a statement had."""
 
-    def __init__(self, session: Any) -> None:
+    slow = True
+
+
+class Flight:
+    """A session in use, for at most `limit` seconds.
+
+    answered: the server took a connection meanwhile. dead: it did not, and the session was ended. late: its time was over.
+    """
+
+    def __init__(self, session: Any, limit: float) -> None:
         self.session = session
         self.alive_at = time.monotonic()
+        self.until = self.alive_at + limit
+        self.late = False
         self.answered = False
         self.dead = False
 
@@ -82,9 +94,9 @@ class Watch:
             slots.release()
 
     @contextmanager
-    def over(self, session: Any, where: str) -> Iterator[Flight]:
+    def over(self, session: Any, where: str, limit: float) -> Iterator[Flight]:
         """Watch while a session is in use. Raises UnavailableError in place of what the driver makes of a shutdown."""
-        flight = Flight(session)
+        flight = Flight(session, limit)
         number = next(self._numbers)
         self._flights[number] = flight
         if self._thread is None:
@@ -93,6 +105,8 @@ class Watch:
         try:
             yield flight
         except BaseException:
+            if flight.late:
+                raise SlowError(f"{where} did not answer in time", hint="Try again later.") from None
             if flight.dead:
                 raise UnavailableError(f"{where} does not answer", hint="Is the server running?") from None
             raise
@@ -115,6 +129,10 @@ class Watch:
 
     def _look(self) -> None:
         now = time.monotonic()
+        for flight in list(self._flights.values()):
+            if now > flight.until:
+                flight.late = True
+                _shut(flight.session)
         silent = [flight for flight in list(self._flights.values()) if now - flight.alive_at > self._timeout / 2]
         places: dict[tuple[str, int], list[Flight]] = {}
         for flight in silent:

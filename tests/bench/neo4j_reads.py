@@ -101,7 +101,7 @@ def measure(backend: Neo4jBackend, profiled: Profiled, namespace: str) -> dict[s
     index, fresh = SearchIndex(), SearchIndex()
     profiled.plan_again()
     calls: dict[str, tuple[list[Any], Callable[[Any, Any], object]]] = {
-        "get": (ids, lambda runner, id: reads.by_ids(runner, namespace, [id], now)),
+        "get": (ids, lambda runner, name: reads.by_ids(runner, namespace, [name], now)),
         "current": (keys, lambda runner, key: reads.current(runner, namespace, key, now)),
         "list 50": ([None] * 5, lambda runner, _: reads.page(runner, scope, Filters(), now, 50, None)),
         "list 50, page 3": ([None] * 5, lambda runner, _: _page(runner, scope, now, 3)),

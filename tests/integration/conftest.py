@@ -23,7 +23,10 @@ COMPOSE = {"NEO4J_PASSWORD": PASSWORD, "NEO4J_HEAP": "512m", "NEO4J_PAGE_CACHE":
 
 @dataclass
 class OwnServer:
-    """certificate: self-signed, for localhost and 127.0.0.1; None without openssl. first_words: what it said to the default password."""
+    """certificate: self-signed, for localhost and 127.0.0.1; None without openssl.
+
+    first_words: what was said of the default password.
+    """
 
     server: Server
     certificate: Path | None

@@ -104,7 +104,9 @@ def held(server: Server, namespace: str) -> dict[str, Entry]:
 
 def nodes(server: Server, namespace: str) -> list[str]:
     """The ids of all memory nodes of a namespace, by a statement of its own: doubles would show."""
-    return [row["id"] for row in cypher(server, "MATCH (m:Memory {namespace: $space}) RETURN m.id AS id", space=namespace)]
+    return [
+        row["id"] for row in cypher(server, "MATCH (m:Memory {namespace: $space}) RETURN m.id AS id", space=namespace)
+    ]
 
 
 def cypher(server: Server, text: str, **values: Any) -> list[dict[str, Any]]:
@@ -115,7 +117,9 @@ def cypher(server: Server, text: str, **values: Any) -> list[dict[str, Any]]:
         return [dict(row) for row in session.run(text, values)]  # type: ignore[arg-type]
 
 
-def nothing_lost(server: Server, memory: Memory, acknowledged: Mapping[str, str], maybe: Mapping[str, str] = {}) -> None:
+def nothing_lost(
+    server: Server, memory: Memory, acknowledged: Mapping[str, str], maybe: Mapping[str, str] = {}
+) -> None:
     """Everything acknowledged is on the server once, with its content, and both sides are equal.
 
     maybe: what was under way and never answered: it is there whole and right, or not at all.
@@ -146,7 +150,9 @@ def write_until_killed(path: str, namespace: str, server: Server, name: str, log
         os.write(out, f"doing {id}\n".encode())
         try:
             if dice.random() < 0.2:
-                memory.remember_many([{"content": f"content of {id}.{part}", "id": f"{id}.{part}"} for part in range(3)])
+                memory.remember_many(
+                    [{"content": f"content of {id}.{part}", "id": f"{id}.{part}"} for part in range(3)]
+                )
             else:
                 memory.remember(f"content of {id}", id=id, key=dice.choice((None, f"k{dice.randrange(5)}")))
                 if dice.random() < 0.1:

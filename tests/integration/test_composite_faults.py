@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import multiprocessing
 import os
 import random
@@ -16,19 +15,19 @@ from typing import Any
 import pytest
 
 from memgraph import Memory
-from memgraph.backends.composite.link import Link
-from memgraph.errors import MemgraphError, StoreCorruptError, UnavailableError
+from memgraph.errors import StoreCorruptError
 from memgraph.models import Entry
 from tests.integration import replicas
-from tests.integration.replicas import again, fresh_namespace, in_touch, nothing_lost, replica, sides
-from tests.neo4j_server import NoServerError, Server, maven
+from tests.integration.conftest import OwnServer
+from tests.integration.replicas import again, fresh_namespace, in_touch, nothing_lost, replica, sides, synced
+from tests.neo4j_server import Server
 from tests.proxy import Proxy
 
 pytestmark = pytest.mark.neo4j
 FAULTS: dict[str, Callable[[Proxy], None]] = {
     "refused": Proxy.refuse,
     "black hole": Proxy.black_hole,
-    "drip": Proxy.drip,
+    "drip": lambda proxy: proxy.drip(4, 0.05),
     "cut": Proxy.cut,
     "cut before commits": lambda proxy: proxy.cut_at_commit(*["before"] * 3),
     "cut after commits": lambda proxy: proxy.cut_at_commit(*["after"] * 3),
@@ -61,6 +60,15 @@ def make(neo4j_server: Server, proxy: Proxy, tmp_path: Path) -> Iterator[Callabl
     proxy.heal()
     for memory in opened:
         memory.close()
+
+
+def quiet(proxy: Proxy) -> None:
+    """Wait until nothing is on its way: what comes in the background was asked and answered."""
+    while True:
+        before = proxy.received + proxy.connections
+        time.sleep(0.5)
+        if proxy.received + proxy.connections == before:
+            return
 
 
 def write_some(memory: Memory, name: str, acknowledged: dict[str, str], count: int = 30) -> None:
@@ -194,18 +202,21 @@ def test_both_sides_dead_is_an_error_and_never_nothing(
         file.seek(8192)
         file.write(b"\xff" * (size - 8192))
     FAULTS[fault](proxy)
-    with pytest.raises(StoreCorruptError):
+    try:
         memory = make()
-        for ask in (lambda: memory.get(one), lambda: memory.search("canary"), memory.count, lambda: memory.current("bird")):
-            with pytest.raises(MemgraphError):
-                ask()
-        memory.count()
+    except StoreCorruptError:
+        return
+    for ask in (lambda: memory.get(one), lambda: memory.search("canary"), memory.count, lambda: memory.current("bird")):
+        with pytest.raises(StoreCorruptError):
+            ask()
 
 
 # ---- what callers pay
 
 
-def test_callers_pay_one_deadline_when_the_primary_dies_and_then_nothing(make: Callable[..., Memory], proxy: Proxy) -> None:
+def test_callers_pay_one_deadline_when_the_primary_dies_and_then_nothing(
+    make: Callable[..., Memory], proxy: Proxy
+) -> None:
     memory = make()
     one = fill(memory)
     in_touch(memory)
@@ -227,6 +238,7 @@ def test_readers_do_not_wait_again_and_again_for_a_push_that_is_stuck(
     memory = make()
     one = fill(memory)
     in_touch(memory)
+    quiet(proxy)
     proxy.black_hole()
     memory.remember("this is on its way when the primary is gone")
     looks = 0
@@ -288,20 +300,12 @@ def _has(server: Server, namespace: str, id: str) -> None:
 # ---- a dead server, and a dead process of ours
 
 
-@contextlib.contextmanager
-def own_server(version: str) -> Iterator[Server]:
-    with contextlib.ExitStack() as stack:
-        try:
-            found = stack.enter_context(maven(version, heap="512m"))
-        except NoServerError as error:
-            pytest.skip(str(error))
-        yield found
-
-
 def restarts(server: Server, path: Path, rounds: int) -> None:
     """Kill the server while four threads write, write on without it, start it again; over and over on one store."""
     acknowledged: dict[str, str] = {}
     memory = replica(path, fresh_namespace(), server, timeout=0.8, deadline=0.8)
+    write_some(memory, "first", acknowledged)
+    again(lambda: in_touch(memory), 120)
     for turn in range(rounds):
         begun, done = threading.Event(), threading.Event()
 
@@ -311,6 +315,7 @@ def restarts(server: Server, path: Path, rounds: int) -> None:
                 write_some(memory, f"{name}-{n}", acknowledged, 5)
                 begun.set()
                 n += 1
+                time.sleep(0.02)
 
         threads = [threading.Thread(target=write, args=(f"{turn}{name}",)) for name in "abcd"]
         for thread in threads:
@@ -326,21 +331,20 @@ def restarts(server: Server, path: Path, rounds: int) -> None:
         assert memory.get(last).content == acknowledged[last]
         assert memory.get(last).degraded
         server.start()
-        again(lambda: in_touch(memory), 300)
+        synced(memory)
         nothing_lost(server, memory, acknowledged)
     memory.close()
 
 
-def test_a_killed_server_that_comes_back_has_everything(tmp_path: Path, neo4j_version: str) -> None:
-    with own_server(neo4j_version) as server:
-        restarts(server, tmp_path / "store.db", rounds=1)
+@pytest.mark.timeout(900)  # its server may start first
+def test_a_killed_server_that_comes_back_has_everything(own: OwnServer, tmp_path: Path) -> None:
+    restarts(own.server, tmp_path / "store.db", rounds=1)
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
-def test_ten_restarts_of_the_server(tmp_path: Path, neo4j_version: str) -> None:
-    with own_server(neo4j_version) as server:
-        restarts(server, tmp_path / "store.db", rounds=10)
+def test_ten_restarts_of_the_server(own: OwnServer, tmp_path: Path) -> None:
+    restarts(own.server, tmp_path / "store.db", rounds=10)
 
 
 def kills(server: Server, folder: Path, rounds: int) -> None:
@@ -385,7 +389,9 @@ def kills(server: Server, folder: Path, rounds: int) -> None:
         assert sides(memory).local.check().ok
         found = {entry.id for entry in memory.list({"status": "any"}, limit=10_000)}
         for id in acknowledged.keys() | maybe.keys():
-            assert ({f"{id}.{part}" for part in range(3)} <= found) or not ({f"{id}.{part}" for part in range(3)} & found)
+            assert ({f"{id}.{part}" for part in range(3)} <= found) or not (
+                {f"{id}.{part}" for part in range(3)} & found
+            )
         nothing_lost(server, memory, {id: maybe[id] for id in found}, maybe)
 
 

@@ -61,9 +61,11 @@ def test_a_server_takes_the_settings(own: OwnServer) -> None:
     """`own` was started with them; a server refuses to start with one that it does not know."""
     query = "SHOW SETTINGS YIELD name, value RETURN name, value"
     with neo4j.GraphDatabase.driver(own.server.uri, auth=own.server.auth) as driver:
-        values = {name: value for name, value in driver.execute_query(query).records}
+        values = dict(driver.execute_query(query).records)  # type: ignore[arg-type]
         wanted = compose.settings(COMPOSE)
-        assert {name: _bytes(values[name]) for name in wanted} == {name: _bytes(value) for name, value in wanted.items()}
+        assert {name: _bytes(values[name]) for name in wanted} == {
+            name: _bytes(value) for name, value in wanted.items()
+        }
         with pytest.raises(neo4j.exceptions.ClientError, match="at least 8 characters"):
             driver.execute_query(
                 "ALTER CURRENT USER SET PASSWORD FROM $old TO $new",

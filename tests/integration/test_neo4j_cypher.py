@@ -30,7 +30,7 @@ KEPT = {  # statements with an Eager that holds more than one row before a write
     "write/repair_strays": "deletes the nodes that it reads; run by hand, on what should not be there",
 }
 LISTS = ("rows", "ids", "keys", "hashes", "quoted", "spaces", "labels", "paths", "kinds", "tags", "statuses", "trust")
-NUMBERS = ("limit", "purges", "seq", "sessions", "members", "marks")
+NUMBERS = ("limit", "purges", "seq", "sessions", "members", "marks", "most", "reach")
 TIMES = ("now",)
 OTHERS: dict[str, Any] = {
     "seeds": [{"index": "active_text", "query": "x", "limit": 5}],
@@ -49,7 +49,9 @@ def parameters(text: str) -> dict[str, Any]:
     """A value of the right type for each parameter of a statement."""
     found: dict[str, Any] = {}
     for name in set(re.findall(r"\$(\w+)", text)):
-        if name in OTHERS:
+        if name == "spaces" and "space.namespace" in text:
+            found[name] = [{"namespace": "x", "seeds": OTHERS["seeds"], "also": ["x"]}]
+        elif name in OTHERS:
             found[name] = OTHERS[name]
         elif name in LISTS:
             found[name] = [] if name == "rows" else ["x"]

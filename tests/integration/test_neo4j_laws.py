@@ -11,7 +11,7 @@ from typing import Any
 
 import neo4j
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memgraph.backends.neo4j.backend import Neo4jBackend
@@ -118,6 +118,7 @@ def agree(backend: Neo4jBackend, driver: neo4j.Driver, oracle: Oracle, spaces: l
     in_step(driver, spaces)
 
 
+@settings(max_examples=max(1, settings().max_examples // 3))  # each example is some two hundred transactions
 @given(data=st.data())
 def test_any_arrival_ends_in_the_oracles_view(data: st.DataObject, backend: Neo4jBackend, driver: neo4j.Driver) -> None:
     names, operations = fresh(), data.draw(operation_sets())

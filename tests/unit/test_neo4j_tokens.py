@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from memgraph.backends.neo4j.candidates import Statistics
+from memgraph.backends.neo4j.statistics import Statistics
 from memgraph.backends.neo4j.tokens import any_term, scope_clauses, tokens
 from memgraph.models import Filters
 from tests.operation_sets import remember, version

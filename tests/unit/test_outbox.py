@@ -148,7 +148,7 @@ def test_dead_letters_are_kept_shown_and_queued_again(memory: Memory, local: Loc
     first = outbox.units(1)[0]
     local.database.write(lambda connection: refuse(connection, first.number, "the id names another memory"))
     assert names(outbox) == [["b"]]
-    assert outbox.refused(first.last) == "the id names another memory"
+    assert outbox.refused("acme", [first.version]) == "the id names another memory"
     (letter,) = outbox.dead_letters()
     assert (letter.op, letter.namespace, letter.reason) == ("remember", "acme", "the id names another memory")
     assert outbox.retry() == 1

@@ -53,6 +53,7 @@ Answer = tuple[T, str | None]
 DEADLINE: Final = 0.8  # seconds: connecting and reads
 PUSH_TIMEOUT: Final = 30.0  # seconds: slow is not down
 _AWAY: Final = "the primary cannot be reached; the local store answers"
+_SLOW: Final = "the primary does not answer in time; the local store answers"
 _BEHIND: Final = "catching up: writes of this store have not reached the primary yet; the local store answers"
 _UNPULLED: Final = "catching up: what others wrote has not been pulled yet; the local store answers"
 
@@ -86,7 +87,7 @@ class CompositeBackend:
     ) -> None:
         self.local, self.primary = local, primary
         self.mode, self.write_concern, self._deadline = mode, write_concern, deadline
-        self.link = Link(local, primary, pusher or primary, pull_every, max_clock_drift)
+        self.link = Link(local, primary, pusher or primary, pull_every, max_clock_drift, deadline)
         self._pid = os.getpid()
         self.near: Backend = self if mode == "local_first" else _Near(self)
         if self.link.outbox.newest():
@@ -105,7 +106,7 @@ class CompositeBackend:
         self.link.wake(urgent=self.write_concern == "primary")
         if self.write_concern == "local" or not results:
             return results
-        self._await_primary(drafts)
+        self._await_primary(results, drafts[0].operation.namespace)
         return [self._both(result) for result in results]
 
     def _both(self, result: Entry | str) -> Entry | str:
@@ -113,16 +114,18 @@ class CompositeBackend:
             return result
         return result.model_copy(update={"stored_on": (self.local.name, self.primary.name)})
 
-    def _await_primary(self, drafts: Sequence[Draft]) -> None:
+    def _await_primary(self, results: Sequence[Entry | str], namespace: str) -> None:
         """Wait until the primary has what was just written; what is not in time stays queued."""
-        scope = Scope(drafts[0].operation.namespace)
+        scope = Scope(namespace)
         number = self.link.outbox.newest(scope)
         if number and not self.link.wait(number, scope, PUSH_TIMEOUT):
+            self.link.complain()
             raise UnavailableError(
                 f"{self.primary.where} does not have the write yet; it is durable here and stays queued",
                 hint="Nothing is lost: it is sent as soon as the primary answers. Do not write it again.",
             )
-        reason = self.link.outbox.refused(number) if number else None
+        versions = [result.version if isinstance(result, Entry) else result for result in results]
+        reason = self.link.outbox.refused(namespace, versions)
         if reason is not None:
             raise ConflictError(f"the primary refused the write for good: {reason}", hint="See `memgraph sync status`.")
 
@@ -130,6 +133,7 @@ class CompositeBackend:
         """Ask the primary, which alone can know whether a condition holds; then do here what it did."""
         until = time.monotonic() + self._deadline
         ids = [draft.operation.id for draft in drafts if isinstance(draft.operation, Remember)]
+        self.link.complain()
         if not self.link.breaker.closed:
             raise UnavailableError(
                 f"a condition can be judged by {self.primary.where} alone, which cannot be reached; nothing was written",
@@ -138,6 +142,7 @@ class CompositeBackend:
         for path in dict.fromkeys(draft.operation.namespace for draft in drafts):
             scope = Scope(path)
             if not self.link.wait(self.link.outbox.newest(scope), scope, max(0.0, until - time.monotonic())):
+                self.link.complain()
                 raise UnavailableError(
                     "earlier writes have not reached the primary yet, so the condition cannot be judged; nothing was written",
                     hint="Try again later.",
@@ -145,8 +150,7 @@ class CompositeBackend:
         try:
             results = self.primary.write(drafts)
         except UnavailableError as error:
-            self.link.breaker.fail(str(error))
-            self.link.wake()
+            self._failed(error)
             found = type(error)(
                 f"{error}; whether it was written is not known (id {', '.join(ids)})",
                 hint="Repeat it with the same id: what was written is found by that.",
@@ -199,34 +203,39 @@ class CompositeBackend:
             try:
                 return ask(self.primary), None
             except UnavailableError as error:
-                self._failed(error)
-                reason = _AWAY
+                reason = self._failed(error)
         return ask(self.local), reason
 
     def _cannot_ask(self, scope: Scope) -> str | None:
         """Why the primary is not to be asked now; waits, within the deadline, for our own writes to reach it."""
         link = self.link
-        if link.problem is not None:
-            raise type(link.problem)(str(link.problem), hint=link.problem.hint)
+        link.complain()
         if not link.breaker.closed:
             return _AWAY if link.breaker.state == "open" else _BEHIND
         number = link.outbox.newest(scope)
+        if link.in_doubt:
+            return _BEHIND if number else _SLOW
         if number and not link.wait(number, scope, self._deadline):
+            link.complain()
             return _BEHIND if link.breaker.closed else _AWAY
         return None
 
-    def _failed(self, error: UnavailableError) -> None:
-        if not getattr(error, "slow", False):
-            self.link.breaker.fail(str(error))
+    def _failed(self, error: UnavailableError) -> str:
+        """Take note that the primary did not answer; returns what to say of it."""
+        if getattr(error, "slow", False):
+            return _SLOW
+        self.link.breaker.fail(str(error))
         self.link.wake()
+        return _AWAY
 
     def _merged(self, scope: Scope, ask: Callable[[Backend], T]) -> Answer[T]:
         """The local answer after pulling what others wrote: applying operations is what merges two sides by the laws."""
         link = self.link
-        if link.problem is not None:
-            raise type(link.problem)(str(link.problem), hint=link.problem.hint)
+        link.complain()
         if not link.breaker.closed:
             return ask(self.local), _AWAY if link.breaker.state == "open" else _BEHIND
+        if link.in_doubt:
+            return ask(self.local), _SLOW
         until = time.monotonic() + self._deadline
         try:
             for path in link.names(scope):
@@ -234,8 +243,8 @@ class CompositeBackend:
                     found, reason = self._from_primary(scope, ask)
                     return found, reason and _UNPULLED
         except UnavailableError as error:
-            self._failed(error)
-            return ask(self.local), _AWAY
+            reason = self._failed(error)
+            return ask(self.local), reason
         return ask(self.local), None
 
     def get(self, namespace: str, ids: Sequence[str], now: datetime) -> dict[str, Entry]:
@@ -305,7 +314,8 @@ class CompositeBackend:
     def namespaces(self, prefix: str | None) -> builtins.list[str]:
         """The namespaces that hold memories, on either side."""
         found = set(self.local.namespaces(prefix))
-        if self.link.breaker.closed:
+        self.link.complain()
+        if self.link.breaker.closed and not self.link.in_doubt:
             try:
                 found.update(self.primary.namespaces(prefix))
             except UnavailableError as error:
@@ -333,14 +343,24 @@ class CompositeBackend:
     def select(self, scope: Scope, selector: Selector, now: datetime) -> Iterator[Entry]:
         """Every memory that a selector matches, on either side."""
         seen: set[tuple[str, str]] = set()
-        for side in (self.local, *self._reachable(scope)):
-            for entry in side.select(scope, selector, now):
+        for entry in self.local.select(scope, selector, now):
+            seen.add((entry.namespace, entry.id))
+            yield entry
+        for primary in self._reachable(scope):
+            for entry in primary.select(scope, selector, now):
                 if (entry.namespace, entry.id) not in seen:
-                    seen.add((entry.namespace, entry.id))
                     yield entry
 
     def _reachable(self, scope: Scope) -> tuple[Primary, ...]:
-        return (self.primary,) if self._cannot_ask(scope) is None else ()
+        """The primary, with its long deadlines, if it gives a sign of life within the short one and has our writes."""
+        if self._cannot_ask(scope) is not None:
+            return ()
+        try:
+            self.primary.ping()
+        except UnavailableError as error:
+            self._failed(error)
+            return ()
+        return (self.link.pusher,)
 
     def plan_purge(self, scope: Scope, selector: Selector, now: datetime) -> PurgePlan:
         """What a purge would remove on both sides, or here while the primary is away."""
@@ -372,7 +392,7 @@ class CompositeBackend:
 
     def sync_diff(self, scope: Scope) -> SyncDiff:
         """Compare both sides, fact by fact. Writes that are on their way count as differences."""
-        return compare.diff(self.local, self.primary, self.link.names(scope))[0]
+        return compare.diff(self.local, self.link.pusher, self.link.names(scope))[0]
 
     def sync_repair(self, scope: Scope, source: SyncSource, dry_run: bool) -> SyncDiff:
         """Send each side what it lacks: "primary" to here, "local" to there, "newest" both ways."""
@@ -392,7 +412,7 @@ class CompositeBackend:
 
     def check(self, repair: bool = False, reindex: bool = False) -> CheckReport:
         """Look for damage and broken laws on both sides."""
-        here, there = self.local.check(repair, reindex), self.primary.check(repair, reindex)
+        here, there = self.local.check(repair, reindex), self.link.pusher.check(repair, reindex)
         return here.model_copy(
             update={
                 "ok": here.ok and there.ok,
@@ -450,8 +470,10 @@ class CompositeBackend:
         if self.local.database.closed:
             return
         self.link.close(self._deadline)
-        for side in (self.primary, self.link.pusher, self.local):
+        for side in (self.primary, self.link.pusher):
             side.close()
+        self.link.join()
+        self.local.close()
 
 
 def over(
@@ -468,12 +490,13 @@ def over(
     """A local store with a Neo4j over it. Does not wait for the server. Raises what the store raises that cannot be written."""
     from memgraph.backends.neo4j.backend import Neo4jBackend
 
-    def connection(timeout: float, pool: int) -> Neo4jBackend:
+    def connection(timeout: float, pool: int, read_limit: float | None = None) -> Neo4jBackend:
         return Neo4jBackend(
             uri,
             auth=auth,
             database=database,
             timeout=timeout,
+            read_limit=read_limit,
             pool=pool,
             max_clock_drift=max_clock_drift,
             clock=clock,
@@ -484,7 +507,7 @@ def over(
         local.database.require_writable()
         return CompositeBackend(
             local,
-            connection(DEADLINE, 8),
+            connection(DEADLINE, 8, DEADLINE),
             connection(PUSH_TIMEOUT, 2),
             mode=mode,  # type: ignore[arg-type]
             write_concern=write_concern,  # type: ignore[arg-type]

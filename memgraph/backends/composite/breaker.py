@@ -54,6 +54,11 @@ class Breaker:
                 self._changed.notify_all()
 
     @property
+    def failures(self) -> int:
+        """How many there were since the last success."""
+        return self._failures
+
+    @property
     def mark(self) -> int:
         """The last row that waited when the probe succeeded."""
         return self._mark

@@ -89,7 +89,7 @@ def _known(facts: Iterable[Facts], buckets: Sequence[str]) -> dict[str, dict[str
 
 def repair(local: LocalBackend, link: Link, names: Sequence[str], source: SyncSource, dry_run: bool) -> SyncDiff:
     """Send each side what it lacks, by the laws: nothing is deleted but what tombstones say is dead."""
-    found, ids = diff(local, link.primary, names)
+    found, ids = diff(local, link.pusher, names)
     if dry_run:
         return found
     news = 0

@@ -7,7 +7,6 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from typing import Any, Final
 
 import memgraph.operations as ops
@@ -35,15 +34,22 @@ __all__ = ["Link"]
 
 _log = logging.getLogger("memgraph")
 _ROWS: Final = (50, 2000)  # of one push: at first, and at most
-_QUICK, _SLOW = 0.25, 1.5  # seconds: a push under the one lets the next be larger, one over the other smaller
+_QUICK, _SLOW = 1.0, 4.0  # seconds: a push under the one lets the next be larger, one over the other smaller
 _QUIET, _BURST = 0.02, 0.5  # seconds: writes that follow each other so closely are pushed together, for so long at most
 _LOOK: Final = 0.02  # seconds between looks at a queue that another process may be emptying
 _PAUSE: Final = 30.0  # seconds before a refused connection is looked at again
+_RETRY: Final = 1.0  # seconds before what the local store refused is tried again, and what runs ahead is looked at
+_PATIENT: Final = 4  # of so many probes one waits longer: a way may be too slow for the others
 _TRIES: Final = 3  # of a unit that the primary has no memory for
 _CONNECTION: Final = (AuthError, StoreVersionError, UnsupportedError, ReadOnlyError, ClosedError)
-"""What says something of the connection, and nothing of what is pushed."""
 
 Progress = Callable[[int], object]
+
+
+class _BusyError(UnavailableError):
+    """What was asked did not come in time, and nothing says that the primary is away."""
+
+    slow = True
 
 
 class Link:
@@ -51,11 +57,18 @@ class Link:
 
     primary: asked by callers, with short deadlines. pusher: the same one with long deadlines, for the queue.
     pull_every: seconds between pulls of what others wrote; None: no thread, what waits is pushed when it is waited for.
-    max_drift: seconds that a version may run ahead of the primary's clock.
+    max_drift: seconds that a version may run ahead of the primary's clock. deadline: seconds without an answer to a push after
+    which somebody who waits for it has the primary asked for a sign of life.
     """
 
     def __init__(
-        self, local: LocalBackend, primary: Primary, pusher: Primary, pull_every: float | None, max_drift: float
+        self,
+        local: LocalBackend,
+        primary: Primary,
+        pusher: Primary,
+        pull_every: float | None,
+        max_drift: float,
+        deadline: float,
     ) -> None:
         self.local, self.primary, self.pusher = local, primary, pusher
         self.outbox = Outbox(local)
@@ -64,7 +77,7 @@ class Link:
         self.problem: MemgraphError | None = None
         self.held = 0
         self.followed: set[str] = set()
-        self._pull_every, self._max_drift = pull_every, max_drift
+        self._pull_every, self._max_drift, self._deadline = pull_every, max_drift, deadline
         self._rows = _ROWS[0]
         self._tries: dict[int, int] = {}
         self._closed = self._met = False
@@ -80,9 +93,15 @@ class Link:
         self._progress = threading.Condition()
         self._pushing = threading.Lock()
         self._pulling: dict[str, threading.Lock] = {}
+        self._doubt: threading.Thread | None = None
         self._pull_due = 0.0
 
     # ---- the thread
+
+    def complain(self) -> None:
+        """Raise what the primary has against this connection, such as wrong credentials."""
+        if self.problem is not None:
+            raise type(self.problem)(str(self.problem), hint=self.problem.hint)
 
     def wake(self, urgent: bool = True) -> None:
         """There is something to push. urgent: somebody waits for it; else writes that follow each other are gathered first."""
@@ -105,13 +124,17 @@ class Link:
             pass
         self._urgent.clear()
 
+    @property
+    def _runs(self) -> bool:
+        return self._thread is not None and self._thread.is_alive()
+
     def _running(self) -> None:
         if self._pid != os.getpid():
             self.breaker = Breaker()
             self._fresh()
-        if self._pull_every is not None and self._thread is None and not self._closed:
+        if self._pull_every is not None and not self._runs and not self._closed:
             with self._starting:
-                if self._thread is None:
+                if not self._runs:
                     self._thread = threading.Thread(target=self._run, name="memgraph-link", daemon=True)
                     self._thread.start()
 
@@ -127,11 +150,13 @@ class Link:
             except ClosedError:
                 return
             except MemgraphError as error:
-                self.problem = error
-                self.breaker.fail(str(error))
-                self._tell()
                 _log.warning("the queue for %s waits: %s", self.primary.where, type(error).__name__)
-                pause = _PAUSE
+                pause = _RETRY
+                if _of_connection(error):
+                    self.problem = error
+                    self.breaker.fail(str(error))
+                    self._tell()
+                    pause = _PAUSE
             self._wake.wait(pause)
 
     def _step(self) -> float:
@@ -145,14 +170,12 @@ class Link:
         self._gather()
         if self.push(once=True):
             return 0.0
-        if self.held:
-            return 1.0
         rest = self._pull_due - time.monotonic()
         if rest <= 0:
             self.pull_known()
             rest = self._pull_every or _PAUSE
             self._pull_due = time.monotonic() + rest
-        return rest
+        return min(rest, _RETRY) if self.held else rest
 
     def _rest(self, seconds: float) -> None:
         until = time.monotonic() + seconds
@@ -161,15 +184,38 @@ class Link:
 
     def _probe(self) -> None:
         mark = self.outbox.newest()
-        self.look_at_clock()
+        patient = self.breaker.failures % _PATIENT == 0
+        self.look_at_clock(self.pusher if patient else self.primary)
         self.problem = None
         self.breaker.answered(mark)
 
-    def look_at_clock(self) -> None:
-        """Reach the primary, and see how far its clock is ahead of this machine's."""
+    def look_at_clock(self, primary: Primary | None = None) -> None:
+        """Reach the primary, by default in a hurry, and see how far its clock is ahead of this machine's."""
         began = self.local.wall()
-        there = self.primary.ping()
+        there = (primary or self.primary).ping()
         self.drift = there - (began + self.local.wall()) / 2
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether a push got no answer for so long that it is being looked at whether the primary is there at all."""
+        return self._doubt is not None and self._doubt.is_alive()
+
+    def _suspect(self) -> None:
+        """Ask the primary for a sign of life, beside the push that may be stuck for longer than anybody should wait."""
+        with self._starting:
+            if not self.in_doubt and not self._closed:
+                self._doubt = threading.Thread(target=self._look, name="memgraph-doubt", daemon=True)
+                self._doubt.start()
+
+    def _look(self) -> None:
+        try:
+            self.primary.ping()
+        except UnavailableError as error:
+            if not getattr(error, "slow", False):
+                self.breaker.fail(str(error))
+                self._tell()
+        except MemgraphError:
+            pass  # it answers, and the push will hear of this itself
 
     def _tell(self) -> None:
         with self._progress:
@@ -186,6 +232,12 @@ class Link:
             self._thread.join(timeout=1.0)
         self._closed = True
 
+    def join(self) -> None:
+        """Wait for the threads, once the connections that they may wait for are closed."""
+        for thread in (self._thread, self._doubt):
+            if self._pid == os.getpid() and thread is not None and thread is not threading.current_thread():
+                thread.join(timeout=5.0)
+
     # ---- pushing
 
     def push(self, once: bool = False) -> int:
@@ -194,13 +246,17 @@ class Link:
         with self._pushing:
             while units := self._due():
                 began = time.monotonic()
-                self._send(units)
+                try:
+                    self._send(units)
+                except UnavailableError:
+                    self._rows = max(self._rows // 2, 1)  # what is too much for the way there is not sent over and over
+                    raise
                 total += sum(len(unit.items) for unit in units)
                 took = time.monotonic() - began
                 if took < _QUICK:
                     self._rows = min(self._rows * 2, _ROWS[1])
-                elif took > _SLOW:
-                    self._rows = max(self._rows // 2, 1)
+                elif took > _SLOW:  # each push costs something by itself: small ones would only take longer
+                    self._rows = max(self._rows // 2, min(self._rows, _ROWS[0]))
                 self.breaker.pushed(self.outbox.waits(self.breaker.mark))
                 self._tell()
                 if once:
@@ -213,6 +269,8 @@ class Link:
     def _due(self) -> list[Unit]:
         """The next units, up to one that runs ahead of the primary's clock."""
         units = self.outbox.units(self._rows)
+        if units and self.drift is None:
+            self.look_at_clock()
         ahead = (self.local.wall() + (self.drift or 0.0) + self._max_drift) * 1000
         due = []
         for unit in units:
@@ -230,8 +288,6 @@ class Link:
             if tombstones:
                 self.pusher.bury(tombstones)
             pushed = self.pusher.push(operations) if operations else Pushed({}, {})
-        except _CONNECTION:
-            raise
         except (StoreFullError, UnavailableError) as error:
             if not getattr(error, "too_large", False):
                 raise
@@ -241,12 +297,12 @@ class Link:
                 raise
             self._apart(units, error)
         except MemgraphError as error:
-            if isinstance(error, InvalidInputError) and error.field in ("primary", "database"):
+            if _of_connection(error):
                 raise
             self._apart(units, error)
         else:
+            self._give_way(pushed.earlier)  # first: whoever dies in between sends it once more and hears the same
             self.outbox.done(units, pushed.feeds)
-            self._give_way(pushed.earlier)
 
     def _apart(self, units: Sequence[Unit], error: MemgraphError) -> None:
         """One of these units is refused: find it, and let the others pass."""
@@ -292,13 +348,16 @@ class Link:
         self.wake()
         if self._pull_every is None:
             return self._push_now(number, scope)
-        until = time.monotonic() + seconds
+        began = time.monotonic()
         while self.breaker.closed and not self.held:
             with self._progress:
-                self._progress.wait(min(_LOOK, max(0.0, until - time.monotonic())))
+                self._progress.wait(min(_LOOK, max(0.0, began + seconds - time.monotonic())))
             if not self.outbox.waits(number, scope):
                 return True
-            if time.monotonic() >= until:
+            waited = time.monotonic() - began
+            if waited >= min(seconds, self._deadline):
+                self._suspect()
+            if waited >= seconds:
                 return False
         return not self.outbox.waits(number, scope)
 
@@ -313,13 +372,13 @@ class Link:
 
     def pull_known(self) -> int:
         """Pull every namespace that this store holds or follows; returns how many operations were news."""
-        self.look_at_clock()
+        self.look_at_clock(self.pusher)
         cursors = self.outbox.cursors()
         names = sorted({*cursors, *self.local.namespaces(None), *self.followed})
         news = 0
         for start in range(0, len(names), 500):
             part = names[start : start + 500]
-            feeds = self.primary.feeds(part)
+            feeds = self.pusher.feeds(part)
             for path in part:
                 if cursors.get(path) != feeds[path]:
                     news += self.pull(path) or 0
@@ -328,37 +387,46 @@ class Link:
     def pull(self, namespace: str, seconds: float | None = None, progress: Progress | None = None) -> int | None:
         """Pull what others wrote in a namespace; returns how much was news here.
 
-        Resumes where the last pull ended. None if it is not done within `seconds`. A namespace from before there was a primary,
-        or whose feed is behind what was pulled (the primary was restored from an older copy), is pushed as a whole too.
+        seconds: None for as long as it takes. Resumes where the last pull ended; None if it is not done in time.
+        A namespace from before there was a primary, or whose feed is behind what was pulled (the primary was restored from an
+        older copy), is pushed as a whole too.
         """
         until = None if seconds is None else time.monotonic() + seconds
         self._running()
         lock = self._pulling.setdefault(namespace, threading.Lock())
         if not lock.acquire(timeout=-1 if seconds is None else max(0.0, seconds)):
-            return None
+            self._suspect()
+            raise _BusyError(f"{namespace!r} is being pulled already", hint="Try again later.")
+        primary = self.pusher if seconds is None else self.primary
         try:
-            number = self.primary.feeds([namespace])[namespace]
-            self._meet()
+            number = primary.feeds([namespace])[namespace]
+            self._meet(primary)
             cursor = self.outbox.cursors().get(namespace, ALL)
             if cursor == UNPUSHED or number < cursor:
                 self.outbox.enqueue_all(namespace, self.local.operations(Scope(namespace)))
                 self.wake()
                 cursor = ALL
-            return self._pages(namespace, cursor, number, until, progress) if number != cursor else 0
+            return self._pages(primary, namespace, cursor, number, until, progress) if number != cursor else 0
         finally:
             lock.release()
 
-    def _meet(self) -> None:
+    def _meet(self, primary: Primary) -> None:
         if not self._met:
-            self.local.meet(self.primary.secrets())
+            self.local.meet(primary.secrets())
             self._met = True
 
     def _pages(
-        self, namespace: str, cursor: int, number: int, until: float | None, progress: Progress | None
+        self,
+        primary: Primary,
+        namespace: str,
+        cursor: int,
+        number: int,
+        until: float | None,
+        progress: Progress | None,
     ) -> int | None:
-        news, place = 0, (cursor, "")
+        news, place = 0, (cursor + 1, "")
         while True:
-            page = self.primary.changes(namespace, place)
+            page = primary.changes(namespace, place)
             news += self._receive(namespace, page, cursor, number)
             if progress is not None:
                 progress(len(page.operations))
@@ -383,7 +451,17 @@ class Link:
         """The namespaces of a scope on either side."""
         if not scope.subtree:
             return [scope.namespace]
-        found = {scope.namespace, *self.local.namespaces(scope.namespace)}
-        with suppress(UnavailableError):
-            found.update(self.primary.namespaces(scope.namespace))
-        return sorted(found)
+        return sorted(
+            {
+                scope.namespace,
+                *self.local.namespaces(scope.namespace),
+                *self.primary.namespaces(scope.namespace),
+            }
+        )
+
+
+def _of_connection(error: MemgraphError) -> bool:
+    """Whether an error says something of the connection, and nothing of what was sent over it."""
+    return isinstance(error, _CONNECTION) or (
+        isinstance(error, InvalidInputError) and error.field in ("primary", "database")
+    )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from memgraph.backends.base import Backend, Primary, Scope
 from memgraph.backends.local.journal import drop_dead
-from memgraph.errors import ConflictError
+from memgraph.errors import ConflictError, UnavailableError
 from memgraph.models import Entry, PurgePlan, PurgeReceipt, Selector
 from memgraph.rules.selection import purge_plan, value_purges
 
@@ -53,12 +53,14 @@ def purge(whole: CompositeBackend, planned: PurgePlan, now: datetime, reachable:
         )
     mine = whole.local.plan_purge(scope, planned.selector, planned.at)
     if not reachable:
-        receipt = whole.local.purge(mine, now)
-        whole.link.wake()
-        return receipt.model_copy(update={"not_reached": (*receipt.not_reached, *_pending(whole, planned))})
+        return _here(whole, planned, mine, now)
     primary = reachable[0]
-    theirs = primary.plan_purge(scope, planned.selector, planned.at)
-    there = primary.purge(theirs, now)
+    try:
+        theirs = primary.plan_purge(scope, planned.selector, planned.at)
+        there = primary.purge(theirs, now)
+    except UnavailableError as error:
+        whole.link.breaker.fail(str(error))
+        return _here(whole, planned, mine, now)
 
     def then(connection: Any, _: Any) -> None:
         drop_dead(connection, spaces)
@@ -85,6 +87,13 @@ def purge(whole: CompositeBackend, planned: PurgePlan, now: datetime, reachable:
             "unknown_ids": len(set(planned.selector.ids) - {id for ids in planned.ids.values() for id in ids}),
         }
     )
+
+
+def _here(whole: CompositeBackend, planned: PurgePlan, mine: PurgePlan, now: datetime) -> PurgeReceipt:
+    """Purge here, and have it done there when the primary is back."""
+    receipt = whole.local.purge(mine, now)
+    whole.link.wake()
+    return receipt.model_copy(update={"not_reached": (*receipt.not_reached, *_pending(whole, planned))})
 
 
 def _pending(whole: CompositeBackend, planned: PurgePlan) -> list[str]:

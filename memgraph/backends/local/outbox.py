@@ -98,10 +98,13 @@ class Outbox:
             row = connection.execute(f"select 1 from outbox where ({where}) and n <= ? limit 1", [*values, number])
             return row.fetchone() is not None
 
-    def refused(self, number: int) -> str | None:
-        """Why the unit of a row was refused for good, if it was."""
+    def refused(self, namespace: str, versions: Sequence[str]) -> str | None:
+        """Why one of these versions was refused for good, if one was."""
         with self._database.read(snapshot=False) as connection:
-            row = connection.execute("select reason from dead_letter where n = ?", (number,)).fetchone()
+            row = connection.execute(
+                "select reason from dead_letter where namespace = ? and version in (select value from json_each(?)) limit 1",
+                (namespace, json.dumps(versions)),
+            ).fetchone()
         return row[0] if row else None
 
     def units(self, rows: int) -> list[Unit]:

@@ -53,7 +53,7 @@ class _MovedError(Exception):
 class Neo4jBackend:
     """Memories in a Neo4j database. Safe for threads and forks.
 
-    uri, auth, database, timeout (seconds), retry_time (seconds), pool: as for Bolt. max_clock_drift: seconds.
+    uri, auth, database, timeout, read_limit, retry_time (seconds), pool: as for Bolt. max_clock_drift: seconds.
     clock: Unix seconds. connect: connect now, instead of at the first call. create: set the schema up where there is none; else
     every call but `set_up` and `check` is NotFoundError there.
     """
@@ -67,6 +67,7 @@ class Neo4jBackend:
         auth: tuple[str, str] | None = None,
         database: str | None = None,
         timeout: float = 0.8,
+        read_limit: float | None = None,
         retry_time: float = 30.0,
         pool: int = 8,
         max_clock_drift: float = 300.0,
@@ -74,7 +75,7 @@ class Neo4jBackend:
         connect: bool = True,
         create: bool = True,
     ) -> None:
-        self.bolt = Bolt(uri, auth, database, timeout=timeout, retry_time=retry_time, pool=pool)
+        self.bolt = Bolt(uri, auth, database, timeout=timeout, read_limit=read_limit, retry_time=retry_time, pool=pool)
         self.bolt.on_fork(self._after_fork)
         self._writer = Writer(self._ready, Clock(wall=clock, max_drift=max_clock_drift))
         self._preparing = threading.Lock()

@@ -77,7 +77,8 @@ def _matching(
     at, given = place(after), parameters(filters, now, default)
     while paths:
         limit = size()
-        rows = runner.run("read/list", spaces=paths, limit=limit, **at, **given)
+        until = min(given["until"], f"{at['version']}~")  # so that the index begins at the place
+        rows = runner.run("read/list", spaces=paths, limit=limit, **at, **(given | {"until": until}))
         for row in rows:
             found = entry(row["memory"], now, row["superseded_by"])
             if not filters.where or conditions_match(found.metadata, filters.where):

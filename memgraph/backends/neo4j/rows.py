@@ -41,7 +41,6 @@ def properties(operation: Remember) -> dict[str, Any]:
         "trust": operation.trust.value,
         "pinned": operation.pinned,
         "confidence": operation.confidence,
-        "recorded_at": recorded_at(operation.version),
     }
     if operation.describes_past:
         found["past"] = True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any, Final, NamedTuple
 
@@ -24,14 +24,16 @@ from memgraph.storage.bolt import Runner
 
 __all__ = ["SearchIndex"]
 
-SEEDS: Final = (
-    200  # best matches that the index gives at first; where there are fewer, the answer is that of the whole namespace
-)
+SEEDS: Final = 250
+"""Best matches that the index is asked for at first. Where there are fewer, all are ranked, as in the local store."""
+
+SESSIONS: Final = 32
+"""Sessions of the best candidates, of whose matches more are fetched where there are very many: a session counts its best five."""
+
 _MORE: Final = 4  # times as many, where filters leave the page unfilled
-SESSIONS: Final = (
-    32  # of the best of very many candidates, whose other matches are fetched: a session counts its best five
-)
-_OF_SESSION: Final = 10  # such matches, a session
+_OF_SESSION: Final = 6  # such matches
+_WHOLE: Final = 8  # sessions that are fetched as they are, where there are not enough matches to fill the page
+_MEMBERS: Final = 64  # memories, a session
 SPACES: Final = 32  # namespaces of a subtree that are searched: those with the best matches, where there are more
 _PROBED: Final = 1000  # matches of all namespaces that choose them
 _NAMED: Final = 500  # namespaces in one query of the index, which takes about a thousand words
@@ -129,15 +131,17 @@ class SearchIndex:
         hits: list[_Hit] = []
         size = max(SEEDS, 2 * limit)
         while paths:
-            unfilled: list[str] = []
+            short: list[_Found] = []
             for found in self._looked(runner, paths, asked, size, near):
-                scores, allowed = _scored(found, asked)
-                docs = _best(runner, found, scores, allowed, asked.query, limit)
-                if len(docs) < limit and found.candidates.narrow >= size:
-                    unfilled.append(found.path)
+                best = _best(runner, found, asked, limit)
+                if len(best) < limit:
+                    short.append(found)
                 else:
-                    hits += [_hit(found, scores, doc) for doc in docs]
-            paths, size = unfilled, size * _MORE
+                    hits += best
+            paths = [found.path for found in short if found.candidates.narrow >= size]
+            for found in _again(runner, [each for each in short if each.path not in paths], asked, {}, fill=True):
+                hits += _best(runner, found, asked, limit)
+            size *= _MORE
         return hits
 
     def _looked(
@@ -185,11 +189,6 @@ class SearchIndex:
         size = None if statistics is None else sum(known.documents for known in statistics.values())
         statuses = None if asked.every else ["active"]
         return self._reach.nearest(runner, paths, asked.vector, asked.query.vector_model or "", statuses, size)
-
-
-def _hit(found: _Found, scores: ranking.Scores, doc: int) -> _Hit:
-    why = scores.parts(doc)
-    return _Hit(sum(why.values()), _order(found.candidates.versions[doc]), found.path, found.candidates.ids[doc], why)
 
 
 def _likely(runner: Runner, paths: list[str], asked: _Asked) -> list[str]:
@@ -247,17 +246,20 @@ def _candidates(runner: Runner, spaces: list[dict[str, Any]], asked: _Asked) -> 
     return [row for row in rows if row["n"] is not None]
 
 
-def _again(runner: Runner, looks: list[_Found], asked: _Asked, near: dict[str, list[str]]) -> list[_Found]:
-    """The same with what else is needed: the memories nearest by vector, and matches in the sessions of the best."""
+def _again(
+    runner: Runner, looks: list[_Found], asked: _Asked, near: dict[str, list[str]], fill: bool = False
+) -> list[_Found]:
+    """The same with what else is needed: the memories nearest by vector, and matches in the sessions of the best.
+
+    fill: with the whole sessions of the best, which stand in for matches where there are not enough.
+    """
     spaces = []
     for found in looks:
-        sessions = [] if found.whole else _sessions(found, asked)
-        clauses = f"{scope_clauses(found.path, _NO_FILTERS)} {session_clause(sessions)} {any_term(asked.terms)}"
-        given = [
-            {"index": index, "query": clauses, "limit": _OF_SESSION * len(sessions)}
-            for index in asked.indexes
-            if sessions
-        ]
+        sessions = _sessions(found, asked, fill) if fill or not found.whole else []
+        clauses = f"{scope_clauses(found.path, _NO_FILTERS)} {session_clause(sessions)}"
+        query = clauses if fill else f"{clauses} {any_term(asked.terms)}"
+        limit = (_MEMBERS if fill else _OF_SESSION) * len(sessions)
+        given = [{"index": index, "query": query, "limit": limit} for index in asked.indexes if sessions]
         if given or near.get(found.path):
             spaces.append({"namespace": found.path, "seeds": given, "also": near.get(found.path, [])})
     more = {row["namespace"]: row["candidates"] for row in _candidates(runner, spaces, asked)} if spaces else {}
@@ -269,14 +271,14 @@ def _with(found: _Found, more: Rows) -> _Found:
     return found._replace(rows=rows, candidates=Candidates(rows, found.statistics))
 
 
-def _sessions(found: _Found, asked: _Asked) -> list[str]:
-    """The sessions of the best candidates."""
+def _sessions(found: _Found, asked: _Asked, fill: bool) -> list[str]:
+    """The sessions of the best candidates, where sessions count. fill: also of those that do not pass the filters."""
     if not found.candidates.columns.several:
         return []
     scores, allowed = _scored(found, asked)
-    leaders = scores.best(_LEADERS, allowed, asked.query.min_score).tolist()
+    leaders = scores.best(_LEADERS, None if fill else allowed, asked.query.min_score).tolist()
     named = dict.fromkeys(found.candidates.sessions[doc] for doc in leaders)
-    return [session for session in named if session is not None][:SESSIONS]
+    return [session for session in named if session is not None][: _WHOLE if fill else SESSIONS]
 
 
 def _scored(found: _Found, asked: _Asked) -> tuple[ranking.Scores, Mask]:
@@ -307,13 +309,19 @@ def _scored(found: _Found, asked: _Asked) -> tuple[ranking.Scores, Mask]:
     return scores, allowed
 
 
-def _best(
-    runner: Runner, found: _Found, scores: ranking.Scores, allowed: Mask, query: Query, limit: int
-) -> Sequence[int]:
-    """The best candidates, best first; where a query asks for a past, those that were there then."""
+def _best(runner: Runner, found: _Found, asked: _Asked, limit: int) -> list[_Hit]:
+    """The best hits of a namespace, best first; where a query asks for a past, of those that were there then."""
+    query, candidates = asked.query, found.candidates
+    scores, allowed = _scored(found, asked)
     look = query.known_at is not None or query.valid_at is not None
-    docs: list[int] = scores.best(found.candidates.n if look else limit, allowed, query.min_score).tolist()
-    return _seen_then(runner, found.path, found.candidates, docs, query, limit) if look else docs
+    docs: list[int] = scores.best(candidates.n if look else limit, allowed, query.min_score).tolist()
+    if look:
+        docs = _seen_then(runner, found.path, candidates, docs, query, limit)
+    hits = []
+    for doc in docs:
+        why = scores.parts(doc)
+        hits.append(_Hit(sum(why.values()), _order(candidates.versions[doc]), found.path, candidates.ids[doc], why))
+    return hits
 
 
 def _seen_then(

@@ -1,6 +1,6 @@
 """What the ranking must know of namespaces as wholes, at a cost that does not grow with them: a large one is measured by samples.
 
-The samples are those of `tokens.py`: every memory is in the first with one chance of two, in the second with one of four, and so on.
+The samples are those of `tokens.py`: half of all memories are in the first, a quarter in the second, and so on.
 """
 
 from __future__ import annotations

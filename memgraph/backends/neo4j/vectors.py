@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from memgraph.errors import AuthError, UnsupportedError
 from memgraph.rules.ranking import VECTOR_BEST
@@ -13,10 +13,10 @@ from memgraph.storage.queries import statement
 __all__ = ["EXACT_VECTORS", "Reach"]
 
 EXACT_VECTORS: Final = 2000
-"""Up to so many memories are compared one by one: it is exact and finds new ones at once, at some 50 microseconds of the server's for
-384 numbers, so a tenth of a second at most. The index answers in a fraction of that however many there are, but it has those of all
-namespaces (the more of them are other ones', the further it must reach) and makes every write of a vector a millisecond slower, so
-it is made when first needed."""
+"""Up to so many memories are compared one by one: it is exact, finds new ones at once, and costs the server some 50 microseconds
+for each 384 numbers, so a tenth of a second at most. The index answers in a fraction of that however many there are, but it holds
+those of all namespaces (the more of them are other ones', the further it must reach) and makes every write of a vector about a
+millisecond slower: so it is made when it is first needed."""
 
 _REACH: Final = 4 * VECTOR_BEST  # nearest memories of all namespaces that the index is asked for at first
 _MORE: Final = 4  # times as many, where too few of them are of the right namespaces
@@ -44,9 +44,13 @@ class Reach:
     ) -> dict[str, list[str]]:
         """The ids of the nearest memories of these namespaces, by namespace.
 
-        statuses: of these by status alone. size: how many memories the namespaces have, None for very many.
+        statuses: only these, by status. size: how many memories the namespaces have, None for very many.
         """
-        given = {"vector": list(vector), "model": model, "statuses": None if statuses is None else list(statuses)}
+        given: dict[str, Any] = {
+            "vector": list(vector),
+            "model": model,
+            "statuses": None if statuses is None else list(statuses),
+        }
         if (size is None or size > EXACT_VECTORS) and self._is_there(runner):
             found = self._indexed(runner, paths, given, size)
             if found is not None:
@@ -57,7 +61,7 @@ class Reach:
         return _by_space(rows)
 
     def _indexed(
-        self, runner: Runner, paths: Sequence[str], given: dict[str, object], size: int | None
+        self, runner: Runner, paths: Sequence[str], given: dict[str, Any], size: int | None
     ) -> dict[str, list[str]] | None:
         """The same by the index; None where it would have to reach too far."""
         most = _FURTHEST if size is None else min(_FURTHEST, max(size // 2, _REACH))

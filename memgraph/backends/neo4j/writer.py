@@ -14,7 +14,7 @@ from memgraph.backends.base import Draft
 from memgraph.backends.neo4j import reads
 from memgraph.backends.neo4j.rows import STORED_ON
 from memgraph.backends.neo4j.tombs import Secrets
-from memgraph.backends.neo4j.writes import PAGE, Put, feed, put
+from memgraph.backends.neo4j.writes import Put, feed, parts_of, put
 from memgraph.checks import from_micros
 from memgraph.clock import Clock
 from memgraph.errors import ConflictError, MemgraphError, PurgedError, UnavailableError
@@ -128,8 +128,11 @@ class Writer:
         bolt = self._bolt()
         try:
             bolt.transaction(work)
-        except OutcomeUnknownError:  # the same versions again: twice changes nothing
-            bolt.transaction(lambda tx: self.put_all(tx, written))
+        except OutcomeUnknownError:
+            if any(_conditional(draft) for draft in drafts):  # judged anew, unless the ids show that it was written
+                bolt.transaction(work)
+            else:  # the same versions again: twice changes nothing
+                bolt.transaction(lambda tx: self.put_all(tx, written))
         for operation in written:
             _log.info("%s %s", operation.op, operation.version)  # an id that a caller chose is data, and may be purged
         return results
@@ -166,10 +169,9 @@ class Writer:
                 buried = [found for id in ids for found in secrets.all("id", path, id)]
                 rows.append({"n": number, "id": operation.id, "buried": buried, "key": operation.key})
         rows.sort(key=lambda row: (row["key"] or "", row["id"]))
-        for start in range(0, len(rows), PAGE):
-            part = rows[start : start + PAGE]
-            by_number = {row["n"]: row for row in part}
-            for found in tx.run("write/begin", namespace=path, rows=part):
+        by_number = {row["n"]: row for row in rows}
+        for answers in tx.run_each("write/begin", ({"namespace": path, "rows": part} for part in parts_of(rows))):
+            for found in answers:
                 row = by_number[found["n"]]
                 self.observe(found["latest"] or "")
                 if found["there"]:

@@ -10,12 +10,14 @@ from typing import Any, Final
 import memgraph.operations as ops
 from memgraph.backends.neo4j.rows import properties
 from memgraph.backends.neo4j.tombs import Secrets
+from memgraph.clock import recorded_micros
 from memgraph.rules import confidence
 from memgraph.storage.bolt import Again, Runner
 
-__all__ = ["Put", "add", "bury", "feed", "put", "remember_row"]
+__all__ = ["Put", "add", "bury", "feed", "parts_of", "put", "remember_row"]
 
 PAGE: Final = 1000  # rows of one statement
+_PART: Final = 200  # rows of one of several that are sent one behind the other, the next made while the server writes the last
 REMOVED: Final = ("memories", "life", "feedback", "embedding", "relations", "foreign")
 Rows = list[dict[str, Any]]
 
@@ -38,34 +40,39 @@ class Put:
 def put(runner: Runner, secrets: Secrets, namespace: str, operations: Sequence[ops.Operation | ops.Unknown]) -> Put:
     """Apply stamped operations of one namespace, in any order; purges are not among them."""
     done = Put(version=max((operation.version for operation in operations), default=""))
+    remembers: list[ops.Remember] = []
     kinds: dict[str, Rows] = {}
     for operation in operations:
+        if isinstance(operation, ops.Remember):
+            remembers.append(operation)
+            continue
         name, row = _row(secrets, namespace, operation)
         if name:
             kinds.setdefault(name, []).append(row)
-    for name in ("remember", "life", "supersede", "relate", "reinforce", "keep"):
+    if remembers:
+        _remember(runner, secrets, namespace, remembers, done)
+    for name in ("life", "supersede", "relate", "reinforce", "keep"):
         rows = kinds.get(name, [])
-        if name == "remember":
-            rows.sort(key=lambda row: (row.get("key", ""), row["version"]))
-        else:
-            rows.sort(key=lambda row: row.get("id") or row.get("old") or row.get("a") or "")
+        rows.sort(key=lambda row: row.get("id") or row.get("old") or row.get("a") or "")
         for part in _parts(rows):
-            _send(runner, secrets, namespace, name, part, done)
+            done.changed += runner.run(f"write/{name}", namespace=namespace, rows=part)[0]["made"]
+            done.ids.update(row.get("id") or row.get("old") or row["a"] for row in part if name != "keep")
     return done
 
 
-def _send(runner: Runner, secrets: Secrets, namespace: str, name: str, rows: Rows, done: Put) -> None:
-    found = runner.run(f"write/{name}", namespace=namespace, rows=rows)
-    if name != "remember":
-        done.changed += found[0]["made"]
-        done.ids.update(row.get("id") or row.get("old") or row["a"] for row in rows if name != "keep")
-        return
-    done.changed += sum(row["made"] for row in found)
-    done.remembered += found
-    done.ids.update(row["id"] for row in found if row["version"] is not None)
-    if done.purges is None:
-        done.purges = found[0]["purges"]
-    dead = sorted({row["id"] for row in found if row["version"] is None})
+def _remember(runner: Runner, secrets: Secrets, namespace: str, remembers: list[ops.Remember], done: Put) -> None:
+    remembers.sort(key=lambda operation: (operation.key or "", operation.version))
+    rows = (
+        {"namespace": namespace, "rows": [remember_row(secrets, operation) for operation in part]}
+        for part in parts_of(remembers)
+    )
+    for found in runner.run_each("write/remember", rows):
+        done.changed += sum(row["made"] for row in found)
+        done.remembered += found
+        if done.purges is None:
+            done.purges = found[0]["purges"]
+    done.ids.update(row["id"] for row in done.remembered if row["version"] is not None)
+    dead = sorted({row["id"] for row in done.remembered if row["version"] is None})
     if dead:
         removed, hashes = bury(runner, secrets, namespace, dead, done.version, "")
         done.changed += removed["new"]
@@ -79,8 +86,6 @@ def _row(secrets: Secrets, namespace: str, operation: ops.Operation | ops.Unknow
         return secrets.all("id", namespace, id)
 
     match operation:
-        case ops.Remember():
-            return "remember", remember_row(secrets, operation)
         case ops.Retire():
             return "life", _event(operation, operation.id, operation.cause, dead(operation.id))
         case ops.Restore():
@@ -129,6 +134,7 @@ def remember_row(secrets: Secrets, operation: ops.Remember) -> dict[str, Any]:
         "hashes": hashes,
         "buried": secrets.all("id", namespace, operation.id),
         "stands_for": operation.version,
+        "micros": recorded_micros(operation.version),
         "props": properties(operation),
     }
     if operation.key is not None:
@@ -222,6 +228,12 @@ def add(counts: dict[str, int], more: dict[str, int]) -> None:
     """Add counts to counts."""
     for name, number in more.items():
         counts[name] = counts.get(name, 0) + number
+
+
+def parts_of(values: Sequence[Any]) -> Iterable[Any]:
+    """The parts of a batch that are sent one behind the other."""
+    for start in range(0, len(values), _PART):
+        yield values[start : start + _PART]
 
 
 def _parts(values: Sequence[Any]) -> Iterable[Any]:
