@@ -56,16 +56,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     soak = config.getoption("markexpr") == "soak"
-    settings.register_profile(
-        "memgraph",
-        derandomize=True,
-        deadline=None,
-        max_examples=config.getoption("memgraph_examples") or (2000 if soak else 60),
-        stateful_step_count=50 if soak else 25,
-        suppress_health_check=list(HealthCheck),
-        phases=list(Phase) if soak else (Phase.explicit, Phase.generate),  # a store is slow to shrink against
-    )
-    settings.load_profile("memgraph")
+    for name, examples in (("file", 60), ("server", 12)):  # on a server each is some hundred times as slow
+        settings.register_profile(
+            name,
+            derandomize=True,
+            deadline=None,
+            max_examples=config.getoption("memgraph_examples") or (2000 if soak else examples),
+            stateful_step_count=50 if soak else 25,
+            suppress_health_check=list(HealthCheck),
+            phases=list(Phase) if soak else (Phase.explicit, Phase.generate),  # a store is slow to shrink against
+        )
+    settings.load_profile("file")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -142,10 +143,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture(scope="session")
-def backend_name(request: pytest.FixtureRequest) -> str:
+def backend_name(request: pytest.FixtureRequest) -> Iterator[str]:
     """One of those that `--memgraph-backend` names."""
     name: str = request.param
-    return name
+    settings.load_profile("server" if name in ("neo4j", "composite") else "file")
+    yield name
+    settings.load_profile("file")
 
 
 @pytest.fixture

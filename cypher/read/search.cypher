@@ -1,6 +1,6 @@
 // The candidates of a search, seed and spread in one query: for each namespace what the full-text index finds, two turns before and after
-// each of these, and the memories that were asked for by id.
-// $spaces: [{namespace, seeds, also}], seeds: [{index, query, limit}], the queries made by backends/neo4j/tokens.py, also: ids;
+// each of these where a seed spreads, and the memories that were asked for by id.
+// $spaces: [{namespace, seeds, also}], seeds: [{index, query, limit, spread}], the queries made by backends/neo4j/tokens.py, also: ids;
 // $terms: the query's terms; $conditions: whether metadata is wanted; $vector and $model, or null; $now and the filters of read/list but
 // for the place.
 // Returns one row a namespace: namespace, n and touched of its feed, as they were before the index was asked, and candidates, newest first.
@@ -17,16 +17,17 @@ CALL (space, n) {
       CALL db.index.fulltext.queryNodes(seed.index, seed.query, {limit: seed.limit}) YIELD node
       RETURN node AS h
     }
-    WITH DISTINCT space, h WHERE h.namespace = space.namespace AND h.version IS NOT NULL
-    CALL (h) {
+    WITH DISTINCT space, h, CASE WHEN seed.spread THEN h.session END AS session
+    WHERE h.namespace = space.namespace AND h.version IS NOT NULL
+    CALL (h, session) {
       RETURN h AS m
       UNION ALL
       MATCH (m:Memory) USING INDEX SEEK m:Memory(namespace, session, version)
-      WHERE m.namespace = h.namespace AND m.session = h.session AND m.version < h.version AND m.actor IS NOT NULL
+      WHERE m.namespace = h.namespace AND m.session = session AND m.version < h.version AND m.actor IS NOT NULL
       RETURN m ORDER BY m.namespace DESC, m.session DESC, m.version DESC LIMIT 2
       UNION ALL
       MATCH (m:Memory) USING INDEX SEEK m:Memory(namespace, session, version)
-      WHERE m.namespace = h.namespace AND m.session = h.session AND m.version > h.version AND m.actor IS NOT NULL
+      WHERE m.namespace = h.namespace AND m.session = session AND m.version > h.version AND m.actor IS NOT NULL
       RETURN m ORDER BY m.namespace, m.session, m.version LIMIT 2
     }
     RETURN m

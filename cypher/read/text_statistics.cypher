@@ -9,8 +9,8 @@ CALL (namespace) {
   RETURN count(m) AS documents
 }
 CALL (namespace, documents) {
-  WITH namespace, documents WHERE documents <= $most
-  MATCH (m:Memory) USING INDEX SEEK m:Memory(namespace, version) WHERE m.namespace = namespace AND m.version >= ''
+  UNWIND CASE WHEN documents <= $most THEN [namespace] ELSE [] END AS space
+  MATCH (m:Memory) USING INDEX SEEK m:Memory(namespace, version) WHERE m.namespace = space AND m.version >= ''
   WITH m ORDER BY m.namespace, m.version
   WITH m, m.status = 'active' AND (m.expires_at IS NULL OR m.expires_at > $now) AS active
   RETURN collect(m.version) AS versions, sum(m.terms_length) AS length, count(DISTINCT m.session) AS sessions,

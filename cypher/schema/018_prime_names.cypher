@@ -11,5 +11,6 @@ CREATE (k:MemoryKey {namespace: '', key: '', name: '', slot: ''})-[:CURRENT]->(m
   (c:ChangeSet {namespace: '', id: ''})-[:CHANGED]->(m),
   (t:Tombstone {hash: '', namespace: '', version: '', secret: '', receipt: '', seq: 0}),
   (o:ForeignOperation {namespace: '', op_id: '', version: '', payload: '', seq: 0}),
-  (d:Feed {namespace: '', n: 0, purges: 0, touched: 0, version: ''}), (s:Store {name: '', schema: 0, secrets: 0}), (y:Secret {name: '', value: ''})
-DETACH DELETE k, m, x, f, c, t, o, d, s, y
+  (d:Feed {namespace: '', n: 0, purges: 0, touched: 0, version: ''}), (s:Store {name: '', schema: 0, secrets: 0}), (y:Secret {name: '', value: ''}),
+  (z:SetAside)
+DETACH DELETE k, m, x, f, c, t, o, d, s, y, z

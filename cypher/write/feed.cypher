@@ -8,7 +8,8 @@
 MERGE (f:Feed {namespace: $namespace})
   ON CREATE SET f.n = 0, f.purges = 0, f.version = ''
 SET f:Feed
-WITH f
+WITH [f] AS locked
+UNWIND locked AS f
 SET f.n = f.n + 1, f.purges = f.purges + $purges,
     f.touched = coalesce(f.touched, 0) + size($ids) + size($hashes), f.version = CASE WHEN $version > f.version THEN $version ELSE f.version END
 WITH f

@@ -11,7 +11,8 @@ CALL (row) {
   OPTIONAL MATCH (k:MemoryKey {namespace: $namespace, key: m.key})
   FOREACH (x IN CASE WHEN k IS NULL THEN [] ELSE [k] END | SET x:MemoryKey)
   SET m:Memory
-  WITH row, m
+  WITH row, [m] AS locked
+  UNWIND locked AS m
   OPTIONAL MATCH (t:Tombstone) WHERE t.namespace = $namespace AND t.hash IN row.hashes
   WITH row, m, count(t) AS dead
   FOREACH (x IN CASE WHEN dead = 0 THEN [] ELSE [m] END | DETACH DELETE x)

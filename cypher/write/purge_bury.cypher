@@ -13,9 +13,13 @@ CALL (row) {
   WITH row, known
   MATCH (m:Memory {namespace: $namespace, id: row.id})
   SET m:Memory
+  WITH known, [m] AS locked
+  UNWIND locked AS m
   WITH known, m, m.key AS key
   OPTIONAL MATCH (k:MemoryKey {namespace: $namespace, key: key})
   FOREACH (x IN CASE WHEN k IS NULL THEN [] ELSE [k] END | SET x:MemoryKey)
+  WITH known, m, key, [k] AS locked
+  UNWIND locked AS k
   WITH known, m, k, key, CASE WHEN m.version IS NULL THEN 0 ELSE 1 END AS memories, size(coalesce(m.life, [])) AS life,
        CASE WHEN m.embedding IS NULL THEN 0 ELSE 1 END AS embedding,
        COUNT { (m)-[:RELATES_TO|UNRELATED]-() } AS relations, COUNT { (:Feedback)-[:ABOUT]->(m) } AS feedback
@@ -31,6 +35,8 @@ CALL (row) {
     MATCH (k)-[:LATEST]->(m)-[:SUPERSEDES {via: 'key'}]->(p:Memory)
     CREATE (k)-[:LATEST]->(p)
     SET p:Memory
+    WITH k, [p] AS locked
+    UNWIND locked AS p
     WITH k, p
     WHERE p.status = 'superseded' AND (k.slot IS NULL OR p.version >= k.slot)
       AND NOT any(e IN coalesce(p.life, []) WHERE NOT e ENDS WITH '|restored' AND coalesce(split(e, '|')[2], p.version) = p.version)

@@ -9,6 +9,8 @@ CALL (row) {
   SET k:MemoryKey
   MERGE (t:Tombstone {namespace: $namespace, hash: row.hash})
   SET t:Tombstone
+  WITH row, k, [t] AS locked
+  UNWIND locked AS t
   WITH row, k, t, CASE WHEN t.version >= row.version THEN 0 ELSE 1 END AS new
   FOREACH (_ IN CASE new WHEN 1 THEN [1] ELSE [] END |
     SET t.version = row.version, t.secret = $secret, t.receipt = $receipt)

@@ -5,6 +5,8 @@ UNWIND $rows AS row
 CALL (row) {
   MERGE (t:Tombstone {namespace: $namespace, hash: row.hash})
   SET t:Tombstone
+  WITH row, [t] AS locked
+  UNWIND locked AS t
   WITH row, t WHERE coalesce(t.version, '') < row.version
   SET t.version = row.version, t.secret = $secret, t.receipt = $receipt
   RETURN count(*) AS new

@@ -20,6 +20,8 @@ CALL (row) {
       SET o:Memory)
     MERGE (m:Memory {namespace: $namespace, id: row.id})
     SET m:Memory
+    WITH row, [m] AS locked
+    UNWIND locked AS m
     WITH row, m
     WHERE m.version IS NULL AND NOT EXISTS {
       MATCH (t:Tombstone) WHERE t.namespace = $namespace AND t.hash IN row.buried
@@ -53,6 +55,8 @@ CALL (row) {
       WITH row, m, cause, k, slot WHERE row.past IS NULL
       OPTIONAL MATCH (k)-[l:LATEST]->(cur:Memory)
       FOREACH (x IN CASE WHEN cur IS NULL THEN [] ELSE [cur] END | SET x:Memory)
+      WITH row, m, cause, k, slot, l, [cur] AS locked
+      UNWIND locked AS cur
       WITH row, m, cause, k, slot, l, cur, cur IS NULL OR cur.version < row.version AS newest
       CALL (row, m, k, l, cur, newest) {
         WITH row, m, k, l, cur, newest WHERE newest

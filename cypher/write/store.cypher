@@ -2,7 +2,8 @@
 // $name, $value (a new secret). Returns schema.
 MERGE (s:Store {name: 'memgraph'})
 SET s:Store
-WITH s
+WITH [s] AS locked
+UNWIND locked AS s
 FOREACH (_ IN CASE WHEN s.secrets IS NULL THEN [1] ELSE [] END |
   CREATE (:Secret {name: $name, value: $value})
   SET s.secrets = 1, s.schema = 1)

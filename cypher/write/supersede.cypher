@@ -10,7 +10,8 @@ CALL (row) {
   OPTIONAL MATCH (k:MemoryKey {namespace: $namespace, key: m.key})
   FOREACH (x IN CASE WHEN k IS NULL THEN [] ELSE [k] END | SET x:MemoryKey)
   FOREACH (x IN CASE WHEN row.new < row.old THEN [n, m] ELSE [m, n] END | SET x:Memory)
-  WITH row, m, n
+  WITH row, n, [m] AS locked
+  UNWIND locked AS m
   OPTIONAL MATCH (t:Tombstone) WHERE t.namespace = $namespace AND t.hash IN row.new_hashes
   WITH row, m, n, count(t) > 0 AS new_gone
   OPTIONAL MATCH (t:Tombstone) WHERE t.namespace = $namespace AND t.hash IN row.old_hashes

@@ -1,7 +1,8 @@
 // Take in secrets of another store. rows: [{name, value}]. Every client notices by the count on the store's node. Returns new: how many.
 MERGE (s:Store {name: 'memgraph'})
 SET s:Store
-WITH s
+WITH [s] AS locked
+UNWIND locked AS s
 CALL () {
   UNWIND $rows AS row
   MERGE (y:Secret {name: row.name})

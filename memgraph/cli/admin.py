@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -88,9 +89,10 @@ def doctor_command(call: Call, repair: bool, reindex: bool, dry_run: bool, yes: 
         todo = [problem for problem in report.problems if problem.repair]
         if todo:
             if not (call.as_json or call.quiet):
-                for line in ("this is wrong, and a repair would:", *_plan_lines(todo)):
+                for line in (f"{escape(report.store)}: this is wrong, and a repair would:", *_plan_lines(todo)):
                     say(line, err=True)
-            call.confirm(f"repair {_number(sum(problem.count for problem in todo), 'thing')}", yes=yes)
+            number = _number(sum(problem.count for problem in todo), "thing")
+            call.confirm(f"repair {number}", yes=yes, everywhere=True)
         if todo or reindex:
             report = memory.check(repair=bool(todo), reindex=reindex)
     call.show(report, lambda: _check_lines(report))
@@ -103,10 +105,10 @@ def doctor_command(call: Call, repair: bool, reindex: bool, dry_run: bool, yes: 
 def _check_lines(report: CheckReport) -> Iterator[str]:
     yield f"{escape(report.store)}: {'no problems' if report.ok else _number(len(report.problems), 'problem')}"
     yield from facts((*report.facts.items(), ("checked", report.checked), ("mended", report.mended)))
-    for problem in report.problems:
+    for problem, below in itertools.zip_longest(report.problems, report.problems[1:]):
         yield f"  {escape(problem.code)}: {escape(problem.message)}{_times(problem)}"
         yield from (f"    {escape(example)}" for example in problem.examples)
-        if problem.remedy:
+        if problem.remedy and (below is None or below.remedy != problem.remedy):  # once for all that it mends
             yield f"    {escape(problem.remedy)}"
 
 

@@ -78,14 +78,14 @@ class Call:
         log.setLevel(logging.DEBUG if self.verbose > 1 else logging.INFO)
         click.get_current_context().call_on_close(lambda: log.removeHandler(handler))
 
-    def target(self) -> str:
+    def target(self, *, everywhere: bool = False) -> str:
         """The store and namespace that the command touches, in words."""
         settings = self.settings()
-        return f"store {settings.where}, namespace {settings.namespace}"
+        return f"store {settings.where}, {'every namespace' if everywhere else f'namespace {settings.namespace}'}"
 
-    def confirm(self, action: str, *, yes: bool) -> None:
+    def confirm(self, action: str, *, yes: bool, everywhere: bool = False) -> None:
         """Say what is about to happen and where, and ask unless `yes`. Raises RefusedError unless it is confirmed."""
-        sentence = escape(f"{action} ({self.target()})")
+        sentence = escape(f"{action} ({self.target(everywhere=everywhere)})")
         if yes:
             if not self.as_json:
                 say(sentence, err=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from memgraph import Memory
-from memgraph.backends.composite.backend import CompositeBackend
+from memgraph.backends.composite.backend import PUSH_TIMEOUT, CompositeBackend
 from memgraph.backends.local.backend import LocalBackend
 from memgraph.backends.neo4j.backend import Neo4jBackend
 from memgraph.errors import MemgraphError, UnavailableError
@@ -44,13 +44,17 @@ def replica(
 ) -> Memory:
     """A store at `path` with the server as its primary, patient unless told otherwise: the machine of a test may be busy."""
 
-    def connection() -> Neo4jBackend:
+    def connection(timeout: float) -> Neo4jBackend:
         return Neo4jBackend(uri or server.uri, auth=server.auth, timeout=timeout, clock=clock, connect=False)
 
-    local = LocalBackend(path, clock=clock, durability="normal")
-    return Memory(
-        CompositeBackend(local, connection(), connection(), deadline=deadline, **options), namespace, clock=clock
+    backend = CompositeBackend(
+        LocalBackend(path, clock=clock, durability="normal"),
+        connection(timeout),
+        connection(PUSH_TIMEOUT),
+        deadline=deadline,
+        **options,
     )
+    return Memory(backend, namespace, clock=clock)
 
 
 def sides(memory: Memory) -> CompositeBackend:
@@ -73,7 +77,7 @@ def again(call: Callable[[], T], seconds: float = 60.0) -> T:
 
 def synced(memory: Memory) -> None:
     """Push and pull until nothing waits."""
-    again(lambda: _all_sent(memory))
+    again(lambda: _all_sent(memory), 240)
 
 
 def _all_sent(memory: Memory) -> None:

@@ -309,11 +309,13 @@ def test_a_repair_is_shown_first_and_needs_a_yes(run: Run, ask: Ask, driver: neo
     refused = run("doctor", "--repair", code=4)
     assert "label: memories have a label that does not say their status" in refused.stderr
     assert "-> give them the one that does" in refused.stderr
+    assert refused.stderr.startswith("bolt://")
     assert refused.stdout == ""
     assert json.loads(run("--json", "doctor", "--repair", code=4).stderr)["error"] == "RefusedError"
     assert ask("doctor", code=1)["problems"] == before
     done = run("doctor", "--repair", "--yes")
-    assert done.stderr.index("->") < done.stderr.index("repair 2 things (store")
+    assert done.stderr.index("->") < done.stderr.index("repair 2 things (store ")
+    assert "every namespace)" in done.stderr
     assert "no problems" in done.stdout
     assert "no problems" in run("doctor", "--repair").stdout
 

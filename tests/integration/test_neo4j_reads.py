@@ -49,6 +49,7 @@ def _small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that a few memories fill several pages."""
     for module in (reads, lines, dump):
         monkeypatch.setattr(module, "PAGE", 4)
+    monkeypatch.setattr(dump, "HELD", 3)
 
 
 def lists_agree(local: Backend, primary: Backend, scope: Scope) -> None:

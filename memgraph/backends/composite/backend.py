@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
-from memgraph.backends.base import Backend, Draft, Primary, Query, Scope
+from memgraph.backends.base import Backend, Draft, Preparable, Primary, Query, Scope
 from memgraph.backends.composite import compare, purge
 from memgraph.backends.composite.link import Link, Progress
 from memgraph.backends.local.backend import LocalBackend
@@ -238,7 +238,7 @@ class CompositeBackend:
             return ask(self.local), _SLOW
         until = time.monotonic() + self._deadline
         try:
-            for path in link.names(scope):
+            for path in link.names(scope, self.primary):
                 if link.pull(path, max(0.0, until - time.monotonic())) is None:
                     found, reason = self._from_primary(scope, ask)
                     return found, reason and _UNPULLED
@@ -334,7 +334,7 @@ class CompositeBackend:
 
     def operations(self, scope: Scope) -> Iterator[Operation | Unknown | dict[str, Any]]:
         """Everything, as operations by version, of the local store after it has pulled; raises if it could not."""
-        for path in self.link.names(scope):
+        for path in self.link.names(scope, self.link.pusher):
             self.link.pull(path)
         yield from self.local.operations(scope)
 
@@ -375,8 +375,8 @@ class CompositeBackend:
     def sync(self, scope: Scope, progress: Progress | None = None) -> SyncReport:
         """Push what waits, and pull what others wrote in a scope. Raises UnavailableError and others."""
         before = self.link.outbox.depth().queued
-        self.link.look_at_clock()
-        names = self.link.names(scope)
+        self.link.look_at_clock(self.link.pusher)
+        names = self.link.names(scope, self.link.pusher)
         pulled = sum(self.link.pull(path, progress=progress) or 0 for path in names)
         pushed = self.link.push()
         pulled += sum(self.link.pull(path, progress=progress) or 0 for path in names)
@@ -392,11 +392,11 @@ class CompositeBackend:
 
     def sync_diff(self, scope: Scope) -> SyncDiff:
         """Compare both sides, fact by fact. Writes that are on their way count as differences."""
-        return compare.diff(self.local, self.link.pusher, self.link.names(scope))[0]
+        return compare.diff(self.local, self.link.pusher, self.link.names(scope, self.link.pusher))[0]
 
     def sync_repair(self, scope: Scope, source: SyncSource, dry_run: bool) -> SyncDiff:
         """Send each side what it lacks: "primary" to here, "local" to there, "newest" both ways."""
-        return compare.repair(self.local, self.link, self.link.names(scope), source, dry_run)
+        return compare.repair(self.local, self.link, self.link.names(scope, self.link.pusher), source, dry_run)
 
     def dead_letters(self) -> builtins.list[DeadLetter]:
         """What the primary refused for good."""
@@ -410,6 +410,10 @@ class CompositeBackend:
 
     # ---- administration
 
+    def set_up(self) -> tuple[str, ...]:
+        """Make what the primary needs and lacks."""
+        return self.link.pusher.set_up() if isinstance(self.link.pusher, Preparable) else ()
+
     def check(self, repair: bool = False, reindex: bool = False) -> CheckReport:
         """Look for damage and broken laws on both sides."""
         here, there = self.local.check(repair, reindex), self.link.pusher.check(repair, reindex)
@@ -417,7 +421,13 @@ class CompositeBackend:
             update={
                 "ok": here.ok and there.ok,
                 "store": f"{here.store} with {there.store}",
-                "checked": {**here.checked, **{f"primary {name}": number for name, number in there.checked.items()}},
+                **{
+                    part: {
+                        **getattr(here, part),
+                        **{f"primary {name}": each for name, each in getattr(there, part).items()},
+                    }
+                    for part in ("checked", "facts", "mended")
+                },
                 "problems": (
                     *here.problems,
                     *(

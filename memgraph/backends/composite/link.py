@@ -447,7 +447,7 @@ class Link:
 
         return self.local.receive(page.operations, page.tombstones, then)
 
-    def names(self, scope: Scope) -> list[str]:
+    def names(self, scope: Scope, primary: Primary) -> list[str]:
         """The namespaces of a scope on either side."""
         if not scope.subtree:
             return [scope.namespace]
@@ -455,7 +455,7 @@ class Link:
             {
                 scope.namespace,
                 *self.local.namespaces(scope.namespace),
-                *self.primary.namespaces(scope.namespace),
+                *primary.namespaces(scope.namespace),
             }
         )
 

@@ -6,7 +6,9 @@ import builtins
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from memgraph.backends.base import Changes, Draft, Facts, Pushed, Query, Scope
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Neo4jBackend"]
 
+_PATIENCE: Final = 10.0  # seconds that an administrator waits for a busy server to react
 _PURGE_TRIES: Final = 20
 _NOT_REACHED: Final = ("backups and exports made before", "the server's transaction logs until they rotate")
 
@@ -77,6 +80,9 @@ class Neo4jBackend:
     ) -> None:
         self.bolt = Bolt(uri, auth, database, timeout=timeout, read_limit=read_limit, retry_time=retry_time, pool=pool)
         self.bolt.on_fork(self._after_fork)
+        self._patient = partial(
+            Bolt, uri, auth, database, timeout=max(timeout, _PATIENCE), retry_time=retry_time, pool=2
+        )
         self._writer = Writer(self._ready, Clock(wall=clock, max_drift=max_clock_drift))
         self._preparing = threading.Lock()
         self._prepared = False
@@ -313,15 +319,25 @@ class Neo4jBackend:
 
     def set_up(self) -> tuple[str, ...]:
         """Make what is missing of the schema."""
-        self.bolt.connect()
-        return tuple(connect.set_up(self.bolt))
+        with self._administered() as bolt:
+            return tuple(connect.set_up(bolt))
 
     def check(self, repair: bool = False, reindex: bool = False) -> CheckReport:
         """Look for broken laws in the graph, and at the server and its indexes."""
         from memgraph.backends.neo4j import check
 
+        with self._administered() as bolt:
+            return check.check(bolt, repair, reindex, self._max_clock_drift)
+
+    @contextmanager
+    def _administered(self) -> Iterator[Bolt]:
+        """A connection for work that keeps a server busy: that is no reason to take it for dead. A dead one is told at once."""
         self.bolt.connect()
-        return check.check(self.bolt, repair, reindex, self._max_clock_drift)
+        bolt = self._patient()
+        try:
+            yield bolt
+        finally:
+            bolt.close()
 
     def stats(self, namespace: str, now: datetime) -> Stats:
         """How much there is."""

@@ -6,7 +6,7 @@ in version order gives each match its true neighbours: between two candidates th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -23,13 +23,23 @@ _DAY: Final = 86_400
 _MAX_COUNT: Final = 255
 _MAX_NAME_WORDS: Final = 16
 _COLUMNS: Final = 15
+_ACTOR: Final = 4
+_ALLOWED: Final = 12
 Mask = NDArray[np.bool_]
 Rows = list[list[Any]]
 
 
-def merged(rows: Rows, more: Iterable[list[Any]]) -> Rows:
-    """The candidates of two statements, each once, newest first."""
-    found = {row[0]: row for row in more} | {row[0]: row for row in rows}
+def merged(rows: Rows, more: Iterable[list[Any]], proper: Collection[str] | None = None) -> Rows:
+    """The candidates of two statements, each once, newest first.
+
+    proper: the ids of those of `more` that are candidates; the others only count for their sessions. None: all are.
+    """
+    found = {
+        row[0]: row
+        if proper is None or row[0] in proper
+        else [*row[:_ACTOR], None, *row[_ACTOR + 1 : _ALLOWED], False, *row[_ALLOWED + 1 :]]
+        for row in more
+    } | {row[0]: row for row in rows}
     return sorted(found.values(), key=lambda row: (row[1], row[0]), reverse=True)
 
 

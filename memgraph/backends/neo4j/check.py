@@ -156,7 +156,8 @@ def _server(bolt: Bolt, max_drift: float, problems: list[Problem]) -> dict[str, 
                 remedy="Set both by a time server: versions carry this machine's time.",
             )
         )
-    return {"server": f"Neo4j {rows[0]['version']} {rows[0]['edition']}"}
+    aside = {"set aside": f"{rows[0]['aside']} nodes labelled SetAside"} if rows[0]["aside"] else {}
+    return {"server": f"Neo4j {rows[0]['version']} {rows[0]['edition']}", **aside}
 
 
 def _indexes(bolt: Bolt, facts: dict[str, str], tried: bool) -> Iterator[Problem]:
@@ -225,7 +226,7 @@ def _namespace(bolt: Bolt, secrets: Secrets, path: str, feed: dict[str, Any] | N
         again.memories, again.newest, again.aside = found.memories, found.newest, found.aside
         found = again
     for element in found.aside:
-        found.add("made", element)
+        found.add("made", f"node {element}")
     top = max((number for name in ("memories", "tombstones") if (number := (feed or {}).get(name))), default=0)
     if feed is None or not isinstance(feed["n"], int) or feed["n"] < top:
         found.number = top + repair.FEED_JUMP
@@ -354,5 +355,5 @@ def _problems(found: _All) -> Iterator[Problem]:
                 remedy=remedy or _MEND,
                 count=counts[code],
                 repair=mending,
-                examples=tuple([*found.odd.get(code, ()), *examples][:_SHOWN]),
+                examples=tuple([*(f"node {name}" for name in found.odd.get(code, ())), *examples][:_SHOWN]),
             )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import heapq
 import json
-from collections.abc import Iterator
-from typing import Any, Final
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from typing import IO, Any, Final
 
 import memgraph.operations as ops
 from memgraph.backends.base import Scope
@@ -17,6 +19,8 @@ from memgraph.storage.bolt import Runner
 __all__ = ["feedback", "life", "operations", "relations", "tombstones", "unknown", "with_secrets"]
 
 PAGE: Final = 1000
+HELD: Final = 10_000  # operations that are held to be sorted
+_LEAST: Final = 50  # memories of a page, where many namespaces are read side by side
 _Items = Iterator[ops.Operation | ops.Unknown]
 
 
@@ -25,10 +29,37 @@ def operations(runner: Runner, scope: Scope) -> Iterator[ops.Operation | ops.Unk
     paths = spaces(runner, scope) or [scope.namespace]
     buried = [each for path in paths for each in tombstones(runner, path)]
     yield from with_secrets(runner, buried)
-    streams: list[_Items] = []
+    streams: list[_Items] = [_in_order(event for path in paths for event in _events(runner, path))]
+    limit = min(PAGE, max(PAGE // len(paths), _LEAST))
     for path in paths:
-        streams += [_remembers(runner, path), _events(runner, path), unknown(runner, path)]
-    yield from heapq.merge(*streams, key=lambda operation: (operation.version, operation.op_id))
+        streams += [_remembers(runner, path, limit), unknown(runner, path)]
+    yield from heapq.merge(*streams, key=_order)
+
+
+def _order(operation: ops.Operation | ops.Unknown) -> tuple[str, str]:
+    return operation.version, operation.op_id
+
+
+def _in_order(operations: Iterable[ops.Operation]) -> _Items:
+    """The same by version, however many they are: sorted parts wait in temporary files, which have no name and end with this."""
+    with ExitStack() as files:
+        parts: list[_Items] = []
+        held: list[ops.Operation] = []
+        for operation in operations:
+            held.append(operation)
+            if len(held) == HELD:
+                file = files.enter_context(tempfile.TemporaryFile("w+", encoding="utf-8", newline="\n"))
+                parts.append(_put_aside(sorted(held, key=_order), file))
+                held = []
+        parts.append(iter(sorted(held, key=_order)))
+        yield from heapq.merge(*parts, key=_order)
+
+
+def _put_aside(operations: Iterable[ops.Operation], file: IO[str]) -> _Items:
+    """The same operations, read back from a file as they are wanted."""
+    file.writelines(f"{operation.model_dump_json()}\n" for operation in operations)
+    file.seek(0)
+    return (ops.parse(json.loads(line)) for line in file)
 
 
 def with_secrets(runner: Runner, buried: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -58,31 +89,28 @@ def tombstones(runner: Runner, path: str, after: int = -1) -> Iterator[dict[str,
         at = {"seq": rows[-1]["seq"], "hash": rows[-1]["hash"]}
 
 
-def _remembers(runner: Runner, path: str) -> _Items:
+def _remembers(runner: Runner, path: str, limit: int) -> _Items:
     at = {"after": "", "after_id": ""}
     while True:
-        rows = runner.run("read/remembers", namespace=path, limit=PAGE, **at)
+        rows = runner.run("read/remembers", namespace=path, limit=limit, **at)
         yield from (remember_of(row["memory"]) for row in rows)
-        if len(rows) < PAGE:
+        if len(rows) < limit:
             return
         at = {"after": rows[-1]["memory"]["version"], "after_id": rows[-1]["memory"]["id"]}
 
 
-def _events(runner: Runner, path: str) -> _Items:
-    """Life events, relations and feedback: they stand at their memories, so all of a namespace are held to be sorted."""
-    found: list[ops.Operation] = []
+def _events(runner: Runner, path: str) -> Iterator[ops.Operation]:
+    """Life events, relations and feedback, as they stand at their memories."""
     after = ""
     while True:
         rows = runner.run("read/happened", namespace=path, after=after, limit=PAGE)
         for row in rows:
-            found += life(path, row)
-            found += relations(path, row)
-            found += feedback(path, row)
+            yield from life(path, row)
+            yield from relations(path, row)
+            yield from feedback(path, row)
         if len(rows) < PAGE:
-            break
+            return
         after = rows[-1]["id"]
-    found.sort(key=lambda operation: (operation.version, operation.op_id))
-    return iter(found)
 
 
 def life(path: str, row: dict[str, Any]) -> Iterator[ops.Operation]:

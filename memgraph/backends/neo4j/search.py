@@ -229,7 +229,11 @@ def _seeds(asked: _Asked, path: str, size: int) -> list[dict[str, Any]]:
         return []
     clauses = dict.fromkeys((scope_clauses(path, _NO_FILTERS), scope_clauses(path, asked.filters)))
     wanted = any_term(asked.terms)
-    return [{"index": index, "query": f"{each} {wanted}", "limit": size} for each in clauses for index in asked.indexes]
+    return [
+        {"index": index, "query": f"{each} {wanted}", "limit": size, "spread": True}
+        for each in clauses
+        for index in asked.indexes
+    ]
 
 
 def _candidates(runner: Runner, spaces: list[dict[str, Any]], asked: _Asked) -> list[dict[str, Any]]:
@@ -259,15 +263,20 @@ def _again(
         clauses = f"{scope_clauses(found.path, _NO_FILTERS)} {session_clause(sessions)}"
         query = clauses if fill else f"{clauses} {any_term(asked.terms)}"
         limit = (_MEMBERS if fill else _OF_SESSION) * len(sessions)
-        given = [{"index": index, "query": query, "limit": limit} for index in asked.indexes if sessions]
+        given = [
+            {"index": index, "query": query, "limit": limit, "spread": False} for index in asked.indexes if sessions
+        ]
         if given or near.get(found.path):
             spaces.append({"namespace": found.path, "seeds": given, "also": near.get(found.path, [])})
     more = {row["namespace"]: row["candidates"] for row in _candidates(runner, spaces, asked)} if spaces else {}
-    return [_with(found, more[found.path]) if more.get(found.path) else found for found in looks]
+    return [
+        _with(found, more[found.path], None if fill else near.get(found.path, [])) if more.get(found.path) else found
+        for found in looks
+    ]
 
 
-def _with(found: _Found, more: Rows) -> _Found:
-    rows = merged(found.rows, more)
+def _with(found: _Found, more: Rows, proper: list[str] | None) -> _Found:
+    rows = merged(found.rows, more, proper)
     return found._replace(rows=rows, candidates=Candidates(rows, found.statistics))
 
 
