@@ -76,8 +76,8 @@ class Bolt:
 
     uri: one of SCHEMES. auth: (user, password), or None where the server asks for none. database: None is the user's home.
     timeout: seconds until a server that does not answer is reported. retry_time: seconds in which what the server asks to
-    repeat is repeated. statement_limit: seconds after which the server ends a statement. read_limit: seconds after which a read is given
-    up, also if the server is there; None for as long as the server works on it. pool: connections at most.
+    repeat is repeated. statement_limit: seconds after which the server ends a statement. pool: connections at most.
+    read_limit: seconds after which a read is given up, also if the server is there; None for as long as the server works on it.
     """
 
     def __init__(

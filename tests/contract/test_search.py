@@ -122,6 +122,19 @@ def test_min_score_cuts(memory: Memory) -> None:
     assert found(memory, "red apples green pears", min_score=1e9) == []
 
 
+def test_feedback_moves_what_is_otherwise_equal(memory: Memory) -> None:
+    """Of matches alike, what helped comes before the newer one and what harmed after the older; `explain` says by how much."""
+    used, plain, harmful = (memory.remember(f"the gate code is {n}", id=f"m{n}").id for n in (1, 2, 3))
+    assert [hit.entry.id for hit in memory.search("gate code")] == [harmful, plain, used]
+    memory.feedback([used], 1.0, verified=True)
+    memory.feedback([harmful], -1.0, verified=True)
+    hits = memory.search("gate code", explain=True)
+    assert [hit.entry.id for hit in hits] == [used, plain, harmful]
+    said = [(hit.why or {}).get("feedback", 0.0) for hit in hits]
+    assert said[0] > said[1] == 0.0 > said[2]
+    assert said[0] == pytest.approx(-said[2])
+
+
 def test_explain_names_the_parts(memory: Memory) -> None:
     """With `explain` each hit says what its score is the sum of; without, it does not."""
     memory.remember("red apples")

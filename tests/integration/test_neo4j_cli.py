@@ -203,7 +203,8 @@ def test_init_says_what_it_made_and_again_changes_nothing(run: Run, ask: Ask, dr
     by_hand(driver, "DROP INDEX memory_session", "")
     report = ask("doctor", code=1)
     assert "memory_session" in report["problems"][0]["message"]
-    assert report["facts"]["indexes"] == "15 of 16 online"
+    online, wanted = map(int, report["facts"]["indexes"].removesuffix(" online").split(" of "))
+    assert online == wanted - 1
     assert "made index memory_session" in run("init").stdout
     assert ask("init")["made"] == []
     by_hand(driver, "DROP CONSTRAINT foreign_id", "")

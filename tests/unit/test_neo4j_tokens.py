@@ -7,7 +7,7 @@ import re
 import pytest
 
 from memgraph.backends.neo4j.statistics import Statistics
-from memgraph.backends.neo4j.tokens import any_term, scope_clauses, tokens
+from memgraph.backends.neo4j.tokens import any_term, sample_clause, scope_clauses, tokens
 from memgraph.models import Filters
 from tests.operation_sets import remember, version
 
@@ -15,7 +15,7 @@ from tests.operation_sets import remember, version
 def test_each_scope_is_one_token() -> None:
     """The same name under another field, or in another namespace, is another token."""
     found = tokens(remember(1, "a/b", "id", kind="x", subject="x", session="x", tags=("x", "two words")))
-    scope = found["scope"].split(" ")
+    scope = [token for token in found["scope"].split(" ") if token[0] != "z"]
     assert len(scope) == len(set(scope)) == 6
     assert all(re.fullmatch(r"[nkset][0-9a-f]{16}", token) for token in scope)
     filters = Filters(kinds=["x", "y"], subject="x", session="x", tags=["x"])
@@ -23,6 +23,20 @@ def test_each_scope_is_one_token() -> None:
     assert len(asked) == 6
     assert len(set(asked) - set(scope)) == 1, "all but the kind that it is not"
     assert not set(re.findall(r"[nkset][0-9a-f]{16}", scope_clauses("a", Filters()))) & set(scope)
+
+
+def test_each_sample_is_half_of_the_one_before() -> None:
+    """A memory in a sample is in all larger ones; which it is in depends on its id alone."""
+    levels = []
+    for number in range(4000):
+        scope = tokens(remember(1, "a", f"id{number}"))["scope"].split(" ")
+        found = [token for token in scope if re.fullmatch(r"z\d+", token)]
+        assert found == [f"z{level}" for level in range(1, len(found) + 1)]
+        levels.append(len(found))
+    for level in range(1, 5):
+        assert sum(each >= level for each in levels) / 4000 == pytest.approx(0.5**level, rel=0.15)
+    assert sample_clause(0) == ""
+    assert sample_clause(3) == "+scope:z3^0"
 
 
 @pytest.mark.parametrize("term", ["c++", "a/b", "x*", "what?", '"', "a:b", "\\", "a~1", "部署", "👩‍🚀", "'the"])

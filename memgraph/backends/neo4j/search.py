@@ -176,8 +176,8 @@ class SearchIndex:
                 return {row["namespace"]: row for row in rows}
             runner.run("read/text_wait")
             self._seen |= behind
-            while len(self._seen) > _KEPT:
-                self._seen.pop(next(iter(self._seen)), None)
+            for path in list(self._seen)[:-_KEPT]:
+                self._seen.pop(path, None)
             waited = True
 
     def _near(

@@ -103,8 +103,8 @@ class Measures:
                 whole = row["documents"] <= EXACT
                 found[path] = Statistics.of(number, row) if whole else _sampled(runner, path, number, now)
         self._known |= found  # at the end: searched last
-        while len(self._known) > _KEPT:
-            self._known.pop(next(iter(self._known)), None)
+        for path in list(self._known)[:-_KEPT]:
+            self._known.pop(path, None)
         return found
 
     def holding(

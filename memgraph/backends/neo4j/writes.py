@@ -17,7 +17,9 @@ from memgraph.storage.bolt import Again, Runner
 __all__ = ["Put", "add", "bury", "feed", "parts_of", "put", "remember_row"]
 
 PAGE: Final = 1000  # rows of one statement
-_PART: Final = 200  # rows of one of several that are sent one behind the other, the next made while the server writes the last
+_PART: Final = (
+    200  # rows of one of several that are sent one behind the other, the next made while the server writes the last
+)
 REMOVED: Final = ("memories", "life", "feedback", "embedding", "relations", "foreign")
 Rows = list[dict[str, Any]]
 
@@ -128,11 +130,12 @@ def remember_row(secrets: Secrets, operation: ops.Remember) -> dict[str, Any]:
         value = getattr(operation, name)
         if value:
             hashes += secrets.all(name, namespace, value)
-    row = {
+    buried = secrets.all("id", namespace, operation.id)
+    row: dict[str, Any] = {
         "id": operation.id,
         "version": operation.version,
         "hashes": hashes,
-        "buried": secrets.all("id", namespace, operation.id),
+        "buried": buried,
         "stands_for": operation.version,
         "micros": recorded_micros(operation.version),
         "props": properties(operation),
@@ -143,7 +146,7 @@ def remember_row(secrets: Secrets, operation: ops.Remember) -> dict[str, Any]:
             row["past"] = True
     if origin is not None:
         row |= {"origin": origin.id, "stands_for": origin.version}
-        row["buried"] += secrets.all("id", namespace, origin.id)
+        buried += secrets.all("id", namespace, origin.id)
     if operation.changeset is not None:
         row["changeset"] = operation.changeset
     return row
