@@ -23,7 +23,7 @@ from tests.neo4j_server import Server
 from tests.operation_sets import remember, version
 from tests.views import graph_edges
 
-pytestmark = pytest.mark.neo4j
+pytestmark = [pytest.mark.neo4j, pytest.mark.slow]
 NOW = datetime(2027, 1, 1, tzinfo=UTC)
 Auth = tuple[str, str] | None
 

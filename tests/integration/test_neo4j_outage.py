@@ -14,7 +14,7 @@ from memgraph.errors import UnavailableError
 from tests.integration.conftest import OwnServer
 from tests.integration.primary import again, memory_of, opened, quick
 
-pytestmark = pytest.mark.neo4j
+pytestmark = [pytest.mark.neo4j, pytest.mark.slow]
 
 
 def _set_up(uri: str, auth: Any, told: Any) -> None:

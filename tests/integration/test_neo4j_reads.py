@@ -19,7 +19,7 @@ from tests.conftest import RUN
 from tests.neo4j_server import Server
 from tests.operation_sets import instant, moved, operation_sets
 
-pytestmark = pytest.mark.neo4j
+pytestmark = [pytest.mark.neo4j, pytest.mark.slow]
 NOW = instant(10_000)
 ANY = Filters(status="any")
 FILTERS = (
