@@ -35,7 +35,7 @@ _no_server: list[str] = []
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--memgraph-backend",
-        default="local,neo4j",
+        default="local",
         metavar="local|neo4j|composite|pkg.module:factory,...",
         help="the backends that the contract tests run on",
     )
