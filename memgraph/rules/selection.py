@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final, Literal
 
+from memgraph.errors import ConflictError
 from memgraph.models import Condition, Entry, Filters, PurgePlan, Selector, Status
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "is_empty",
     "matches",
     "purge_plan",
+    "same_set",
     "selector_digest",
     "selector_matches",
     "selector_test",
@@ -203,6 +205,14 @@ def purge_plan(
         by_status=dict(sorted(Counter(found.status.value for found in entries).items())),
         digest=hashlib.sha256(json.dumps(ids, ensure_ascii=False).encode()).hexdigest(),
     )
+
+
+def same_set(fresh: PurgePlan, planned: PurgePlan) -> None:
+    """Raise ConflictError if a plan no longer says what would go."""
+    if fresh.digest != planned.digest:
+        raise ConflictError(
+            "the set to purge has changed since the plan was made", hint="Make a new plan and look at it."
+        )
 
 
 def selector_digest(selector: Selector, namespace: str, subtree: bool) -> str:

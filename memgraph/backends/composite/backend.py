@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -88,7 +87,6 @@ class CompositeBackend:
         self.local, self.primary = local, primary
         self.mode, self.write_concern, self._deadline = mode, write_concern, deadline
         self.link = Link(local, primary, pusher or primary, pull_every, max_clock_drift, deadline)
-        self._pid = os.getpid()
         self.near: Backend = self if mode == "local_first" else _Near(self)
         if self.link.outbox.newest():
             self.link.wake()

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from memgraph.backends.base import Backend, Primary, Scope
 from memgraph.backends.local.journal import drop_dead
-from memgraph.errors import ConflictError, UnavailableError
+from memgraph.errors import UnavailableError
 from memgraph.models import Entry, PurgePlan, PurgeReceipt, Selector
-from memgraph.rules.selection import purge_plan, value_purges
+from memgraph.rules.selection import purge_plan, same_set, value_purges
 
 if TYPE_CHECKING:
     from memgraph.backends.composite.backend import CompositeBackend
@@ -47,10 +47,7 @@ def _entries(sides: Sequence[Backend], path: str, ids: list[str], now: datetime)
 def purge(whole: CompositeBackend, planned: PurgePlan, now: datetime, reachable: Sequence[Primary]) -> PurgeReceipt:
     """Carry a plan out. While the primary is away it is done here, and waits in the outbox for there."""
     scope = Scope(planned.namespace, planned.subtree)
-    if plan(whole, scope, planned.selector, planned.at, reachable).digest != planned.digest:
-        raise ConflictError(
-            "the set to purge has changed since the plan was made", hint="Make a new plan and look at it."
-        )
+    same_set(plan(whole, scope, planned.selector, planned.at, reachable), planned)
     mine = whole.local.plan_purge(scope, planned.selector, planned.at)
     if not reachable:
         return _here(whole, planned, mine, now)

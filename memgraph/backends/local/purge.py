@@ -14,10 +14,9 @@ from memgraph.backends.local.apply import Applier
 from memgraph.backends.local.rows import COLUMNS, entry
 from memgraph.backends.local.where import selector_clause
 from memgraph.clock import new_id
-from memgraph.errors import ConflictError
 from memgraph.models import Entry, PurgePlan, Selector
 from memgraph.operations import Purge
-from memgraph.rules.selection import purge_plan, selector_test, value_purges
+from memgraph.rules.selection import purge_plan, same_set, selector_test, value_purges
 
 __all__ = ["Done", "plan", "purge", "select"]
 
@@ -91,10 +90,7 @@ def plan(
 
 def purge(connection: sqlite3.Connection, fresh: PurgePlan, planned: PurgePlan, version: str) -> Done:
     """Remove what a plan names, at a version. `fresh` is the same plan made in this transaction."""
-    if fresh.digest != planned.digest:
-        raise ConflictError(
-            "the set to purge has changed since the plan was made", hint="Make a new plan and look at it."
-        )
+    same_set(fresh, planned)
     before = connection.execute("select count(*) from tombstone").fetchone()[0]
     applier = Applier(connection)
     receipt = new_id()

@@ -34,7 +34,7 @@ from memgraph.models import (
     StoreStatus,
 )
 from memgraph.operations import Operation, Purge, Unknown
-from memgraph.rules.selection import selector_digest, value_purges
+from memgraph.rules.selection import same_set, selector_digest, value_purges
 from memgraph.storage.bolt import Bolt, Runner
 
 if TYPE_CHECKING:
@@ -268,7 +268,7 @@ class Neo4jBackend:
             spaces.append(plan.namespace)
         for attempt in range(_PURGE_TRIES):
             feeds = {path: bolt.run("write/newest", namespace=path)[0] for path in spaces}
-            purge.same_set(purge.plan(bolt, scope, plan.selector, plan.at, self.bolt.where), plan)
+            same_set(purge.plan(bolt, scope, plan.selector, plan.at, self.bolt.where), plan)
             secrets = self._writer.secrets(bolt, max((feed["secrets"] for feed in feeds.values()), default=None))
             for feed in feeds.values():
                 self._writer.observe(feed["version"])

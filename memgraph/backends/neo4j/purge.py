@@ -11,13 +11,12 @@ from memgraph.backends.base import Scope
 from memgraph.backends.neo4j import lines, reads
 from memgraph.backends.neo4j.tombs import Secrets
 from memgraph.backends.neo4j.writes import PAGE, REMOVED, Put, add, bury, feed
-from memgraph.errors import ConflictError
 from memgraph.models import Entry, PurgePlan, Selector
 from memgraph.operations import PURGE_FIELDS, Purge
 from memgraph.rules.selection import purge_plan
 from memgraph.storage.bolt import Bolt, Runner
 
-__all__ = ["apply", "first", "heads_of", "pages", "plan", "same_set", "sweep", "take_in"]
+__all__ = ["apply", "first", "heads_of", "pages", "plan", "sweep", "take_in"]
 
 Counts = dict[str, int]
 _STATEMENT: Final = {"key": "write/purge_page_key"}
@@ -45,14 +44,6 @@ def _copies(runner: Runner, entries: Sequence[Entry], now: datetime) -> list[Ent
             more |= {row["id"] for row in rows}
         copies += reads.by_ids(runner, path, sorted(more - ids), now).values()
     return copies
-
-
-def same_set(fresh: PurgePlan, planned: PurgePlan) -> None:
-    """Raise ConflictError if a plan no longer says what would go."""
-    if fresh.digest != planned.digest:
-        raise ConflictError(
-            "the set to purge has changed since the plan was made", hint="Make a new plan and look at it."
-        )
 
 
 def heads_of(runner: Runner, path: str, ids: Sequence[str]) -> tuple[tuple[str, str], ...]:
