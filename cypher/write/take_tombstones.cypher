@@ -1,12 +1,13 @@
-// Take in tombstones of another store. rows: [{hash, namespace, version, secret, receipt}]. Returns new: how many say more than before.
+// Take in tombstones of another store. $namespace. rows: [{hash, version, secret, receipt}], sorted by hash. Returns the hash of each that
+// says more than before: write/feed stamps these in the same transaction, with $purges = 1.
 UNWIND $rows AS row
 CALL (row) {
-  MERGE (t:Tombstone {namespace: row.namespace, hash: row.hash})
+  MERGE (t:Tombstone {namespace: $namespace, hash: row.hash})
   SET t:Tombstone
   WITH row, [t] AS locked
   UNWIND locked AS t
   WITH row, t WHERE coalesce(t.version, '') < row.version
-  SET t.seq = coalesce(t.seq, 0), t.version = row.version, t.secret = row.secret, t.receipt = row.receipt
-  RETURN count(*) AS new
+  SET t.version = row.version, t.secret = row.secret, t.receipt = row.receipt
+  RETURN row.hash AS hash
 }
-RETURN sum(new) AS new
+RETURN hash

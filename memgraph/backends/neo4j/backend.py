@@ -130,7 +130,7 @@ class Neo4jBackend:
         others = [operation for operation in todo if not isinstance(operation, Purge)]
         changed = bolt.transaction(lambda tx: self._writer.put_all(tx, others)) if others else 0
         for operation in purges:
-            counts = purge.apply(bolt, self._writer.secrets(bolt), operation)
+            counts = purge.apply(bolt, self._writer.secrets, operation)
             changed += any(counts.values())
         return changed
 
@@ -154,9 +154,9 @@ class Neo4jBackend:
         found = Pushed({}, {})
         if others:
             now = self._writer.now()
-            found = bolt.transaction(lambda tx: replicas.push(tx, self._writer.secrets(tx, _secrets(tx)), others, now))
+            found = bolt.transaction(lambda tx: replicas.push(tx, self._writer.secrets(tx), others, now))
         for operation in purges:
-            purge.apply(bolt, self._writer.secrets(bolt), operation)
+            purge.apply(bolt, self._writer.secrets, operation)
             found.feeds.pop(operation.namespace, None)
         return found
 
@@ -180,9 +180,9 @@ class Neo4jBackend:
     def bury(self, tombstones: Iterable[dict[str, Any]]) -> int:
         """Take in tombstones and secrets, and remove what they say is dead."""
         bolt, todo = self._ready(), builtins.list(tombstones)
-        changed, fresh = bolt.transaction(lambda tx: purge.take_in(tx, todo))
+        changed, spaces = bolt.transaction(lambda tx: purge.take_in(tx, todo))
         if changed:
-            purge.sweep(bolt, self._writer.secrets(bolt, -1 if fresh else None))
+            purge.sweep(bolt, self._writer.secrets, spaces)
         return changed
 
     # ---- reading
@@ -269,20 +269,19 @@ class Neo4jBackend:
         for attempt in range(_PURGE_TRIES):
             feeds = {path: bolt.run("write/newest", namespace=path)[0] for path in spaces}
             same_set(purge.plan(bolt, scope, plan.selector, plan.at, self.bolt.where), plan)
-            secrets = self._writer.secrets(bolt, max((feed["secrets"] for feed in feeds.values()), default=None))
             for feed in feeds.values():
                 self._writer.observe(feed["version"])
             receipt, version = new_id(), self._writer.tick()
             operations = {path: self._purges(bolt, plan, path, version, receipt) for path in spaces}
             try:
-                counts = bolt.transaction(lambda tx: _first(tx, secrets, operations, feeds, version))  # noqa: B023 - called at once
+                counts = bolt.transaction(lambda tx: _first(tx, self._writer.secrets(tx), operations, feeds, version))  # noqa: B023 - called at once
                 break
             except _MovedError:
                 time.sleep(0.01 * attempt)
         else:
             raise UnavailableError(f"{plan.namespace!r} is being written to all the time", hint="Try again later.")
         for path in spaces:
-            add(counts, purge.pages(bolt, secrets, operations[path]))
+            add(counts, purge.pages(bolt, self._writer.secrets, operations[path]))
         return PurgeReceipt(
             id=receipt,
             at=now,
@@ -359,11 +358,6 @@ class Neo4jBackend:
     def close(self) -> None:
         """Give the connections up."""
         self.bolt.close()
-
-
-def _secrets(tx: Runner) -> int:
-    number: int = tx.run("write/schema_version")[0]["secrets"]
-    return number
 
 
 def _first(

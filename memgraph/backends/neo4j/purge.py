@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from memgraph.backends.base import Scope
 from memgraph.backends.neo4j import lines, reads
-from memgraph.backends.neo4j.tombs import Secrets
+from memgraph.backends.neo4j.tombs import Secrets, SecretsOf
 from memgraph.backends.neo4j.writes import PAGE, REMOVED, Put, add, bury, feed
 from memgraph.models import Entry, PurgePlan, Selector
 from memgraph.operations import PURGE_FIELDS, Purge
@@ -83,7 +83,7 @@ def first(runner: Runner, secrets: Secrets, operations: Sequence[Purge], version
     return dict(counts), number
 
 
-def pages(bolt: Bolt, secrets: Secrets, operations: Sequence[Purge]) -> Counts:
+def pages(bolt: Bolt, secrets: SecretsOf, operations: Sequence[Purge]) -> Counts:
     """Remove what purges of one namespace name, a page a transaction. After a crash between pages, run them again."""
     counts: Counts = {}
     ids = sorted({operation.value for operation in operations if operation.field == "id"})
@@ -97,16 +97,17 @@ def pages(bolt: Bolt, secrets: Secrets, operations: Sequence[Purge]) -> Counts:
     return counts
 
 
-def _page(bolt: Bolt, secrets: Secrets, operation: Purge, ids: Sequence[str]) -> Counts:
+def _page(bolt: Bolt, secrets: SecretsOf, operation: Purge, ids: Sequence[str]) -> Counts:
     def work(tx: Runner) -> Counts:
-        removed, hashes = bury(tx, secrets, operation.namespace, ids, operation.version, operation.receipt)
-        feed(tx, secrets, operation.namespace, Put(hashes=hashes, version=operation.version))
+        now = secrets(tx)
+        removed, hashes = bury(tx, now, operation.namespace, ids, operation.version, operation.receipt)
+        feed(tx, now, operation.namespace, Put(hashes=hashes, version=operation.version))
         return removed
 
     return bolt.transaction(work)
 
 
-def _by_value(bolt: Bolt, secrets: Secrets, operation: Purge) -> Counts:
+def _by_value(bolt: Bolt, secrets: SecretsOf, operation: Purge) -> Counts:
     counts: Counts = {}
     path, after = operation.namespace, ""
     given: dict[str, Any] = {"namespace": path, "value": operation.value, "version": operation.version, "limit": PAGE}
@@ -126,11 +127,11 @@ def _by_value(bolt: Bolt, secrets: Secrets, operation: Purge) -> Counts:
     return counts
 
 
-def apply(bolt: Bolt, secrets: Secrets, operation: Purge) -> Counts:
+def apply(bolt: Bolt, secrets: SecretsOf, operation: Purge) -> Counts:
     """One stamped purge as it comes from elsewhere."""
 
     def work(tx: Runner) -> Counts:
-        return first(tx, secrets, [operation], operation.version)[0]
+        return first(tx, secrets(tx), [operation], operation.version)[0]
 
     counts = bolt.transaction(work)
     add(counts, pages(bolt, secrets, [operation]))
@@ -145,28 +146,33 @@ def removed(counts: Counts) -> Counts:
 # ---- tombstones from elsewhere
 
 
-def take_in(runner: Runner, items: Iterable[dict[str, Any]]) -> tuple[int, bool]:
-    """Add what `operations` gave; returns how many were new or newer, and whether there are new secrets."""
-    found, tombs = [], []
+def take_in(runner: Runner, items: Iterable[dict[str, Any]]) -> tuple[int, list[str]]:
+    """Add what `operations` gave; returns how many were new or newer, and the namespaces where something may be dead by them."""
+    found, tombs = [], dict[str, list[dict[str, Any]]]()
     for item in items:
         if "secret" in item and "value" in item:
             found.append({"name": item["secret"], "value": item["value"]})
         else:
-            names = {"hash": item["tombstone"]} | {
-                name: item[name] for name in ("namespace", "version", "secret", "receipt")
-            }
-            tombs.append(names)
-    fresh = runner.run("write/take_secret", rows=found)[0]["new"] if found else 0
-    changed = fresh
-    for start in range(0, len(tombs), PAGE):
-        changed += runner.run("write/take_tombstones", rows=tombs[start : start + PAGE])[0]["new"]
-    return changed, fresh > 0
+            row = {"hash": item["tombstone"]} | {name: item[name] for name in ("version", "secret", "receipt")}
+            tombs.setdefault(item["namespace"], []).append(row)
+    changed = runner.run("write/take_secret", rows=found)[0]["new"] if found else 0
+    secrets = Secrets(runner.run("write/secrets"))
+    for path, rows in sorted(tombs.items()):
+        rows.sort(key=lambda row: str(row["hash"]))
+        hashes: list[str] = []
+        for start in range(0, len(rows), PAGE):
+            new = runner.run("write/take_tombstones", namespace=path, rows=rows[start : start + PAGE])
+            hashes += [row["hash"] for row in new]
+        if hashes:
+            feed(runner, secrets, path, Put(hashes=hashes), purged=True)
+        changed += len(hashes)
+    return changed, sorted(tombs)
 
 
-def sweep(bolt: Bolt, secrets: Secrets) -> Counts:
-    """Remove what the tombstones say is dead: needed after some were taken in from elsewhere."""
+def sweep(bolt: Bolt, secrets: SecretsOf, spaces: Iterable[str]) -> Counts:
+    """Remove what the tombstones of these namespaces say is dead: needed after some were taken in from elsewhere."""
     counts: Counts = {}
-    for path in [row["namespace"] for row in bolt.transaction(lambda tx: tx.run("write/feeds"))]:
+    for path in spaces:
         after = ""
         while rows := bolt.run("write/sweep_page", namespace=path, after=after, limit=PAGE):
             _sweep_page(bolt, secrets, path, rows, counts)
@@ -176,31 +182,30 @@ def sweep(bolt: Bolt, secrets: Secrets) -> Counts:
     return counts
 
 
-def _sweep_page(bolt: Bolt, secrets: Secrets, path: str, rows: list[dict[str, Any]], counts: Counts) -> None:
-    found = []
+def _sweep_page(bolt: Bolt, secrets: SecretsOf, path: str, rows: list[dict[str, Any]], counts: Counts) -> None:
+    found, now = [], secrets(bolt)
     for row in rows:
-        buried = secrets.all("id", path, row["id"])
+        buried = now.all("id", path, row["id"])
         if row["origin"] is not None:
-            buried += secrets.all("id", path, row["origin"])
+            buried += now.all("id", path, row["origin"])
         values = {name: path if name == "namespace" else row[name] for name in PURGE_FIELDS}
-        hashes = [each for name, value in values.items() if value for each in secrets.all(name, path, value)]
+        hashes = [each for name, value in values.items() if value for each in now.all(name, path, value)]
         found.append({"id": row["id"], "hashes": buried + hashes, "buried": buried, "stands_for": row["stands_for"]})
     dead = [row["id"] for row in bolt.run("write/sweep_dead", namespace=path, rows=found)]
     if dead:
         version = max((row["stands_for"] or "" for row in rows), default="")
         add(counts, _page(bolt, secrets, Purge(op_id="", namespace=path, field="id", value="", version=version), dead))
     keys = sorted({row["key"] for row in rows if row["key"] is not None})
-    slots = [{"key": key, "hashes": secrets.all("slot", path, key)} for key in keys]
-    held = bolt.run("write/sweep_slots", namespace=path, rows=slots) if slots else []
+    if keys:
+        bolt.transaction(lambda tx: _hold_slots(tx, secrets(tx), path, keys))
+
+
+def _hold_slots(tx: Runner, secrets: Secrets, path: str, keys: Sequence[str]) -> None:
+    """Have no memory stand on a key that is older than what a tombstone says was purged from it."""
+    slots = {key: secrets.all("slot", path, key) for key in keys}
+    rows = [{"key": key, "hashes": hashes} for key, hashes in slots.items()]
+    held = tx.run("write/sweep_slots", namespace=path, rows=rows)
     if held:
-        by_key = {slot["key"]: slot["hashes"] for slot in slots}
-        again = [
-            {"key": row["key"], "hash": row["hash"], "hashes": by_key[row["key"]], "version": row["version"]}
-            for row in held
-        ]
-
-        def work(tx: Runner) -> None:
-            tx.run("write/purge_slots", namespace=path, secret=secrets.name, receipt="", rows=again)
-            feed(tx, secrets, path, Put(hashes=[row["hash"] for row in again]))
-
-        bolt.transaction(work)
+        again = [row | {"hashes": slots[row["key"]]} for row in sorted(held, key=lambda row: str(row["key"]))]
+        tx.run("write/purge_slots", namespace=path, secret=secrets.name, receipt="", rows=again)
+        feed(tx, secrets, path, Put(hashes=[row["hash"] for row in again]))

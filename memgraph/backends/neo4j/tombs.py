@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-__all__ = ["Secrets"]
+from memgraph.storage.bolt import Runner
+
+__all__ = ["Secrets", "SecretsOf"]
 
 
 class Secrets:
@@ -39,3 +41,6 @@ class Secrets:
     def one(self, field: str, namespace: str, value: str) -> str:
         """The hash of a new tombstone."""
         return self.all(field, namespace, value)[0]
+
+
+SecretsOf = Callable[[Runner], Secrets]  # reads them anew in each transaction: another store's may have come meanwhile

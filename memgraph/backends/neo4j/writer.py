@@ -93,9 +93,12 @@ class Writer:
             return self.clock.tick()
 
     def secrets(self, runner: Runner, count: int | None = None) -> Secrets:
-        """The store's secrets. count: how many there are now, where that is known."""
+        """The store's secrets as they are now; whoever writes keeps to one reading. count: how many there are, where that is known."""
+        if count is None:
+            rows = runner.run("write/schema_version")
+            count = rows[0]["secrets"] if rows else -1
         found = self._secrets
-        if found is None or (count is not None and count != len(found)):
+        if found is None or count != len(found):
             found = self._secrets = Secrets(runner.run("write/secrets"))
         return found
 
@@ -143,24 +146,26 @@ class Writer:
         for number, draft in enumerate(drafts):
             plans.setdefault(draft.operation.namespace, _Plan()).numbers.append(number)
         results: Results = [""] * len(drafts)
+        newest = {path: tx.run("write/newest", namespace=path)[0] for path in sorted(plans)}
+        secrets = self.secrets(tx, max(found["secrets"] for found in newest.values()))
         for path in sorted(plans):
-            self._look(tx, path, plans[path], drafts)
+            self.observe(newest[path]["version"])
+            self._look(tx, secrets, path, plans[path], drafts)
         for path in sorted(plans):
             self._stamp(tx, path, plans[path], drafts, results, each)
         if not each:
             for result in results:
                 if isinstance(result, MemgraphError):
                     raise result
-        puts = {path: self._put(tx, path, plan, tries) for path, plan in sorted(plans.items()) if plan.operations}
+        puts = {
+            path: self._put(tx, secrets, path, plan, tries) for path, plan in sorted(plans.items()) if plan.operations
+        }
         for path, done in puts.items():
-            feed(tx, self.secrets(tx), path, done)
+            feed(tx, secrets, path, done)
         return [operation for plan in plans.values() for operation in plan.operations], results
 
-    def _look(self, tx: Runner, path: str, plan: _Plan, drafts: Sequence[Draft]) -> None:
-        """Learn what is there, take the locks of the keys, and move the clock past what they and the namespace have seen."""
-        newest = tx.run("write/newest", namespace=path)[0]
-        self.observe(newest["version"])
-        secrets = self.secrets(tx, newest["secrets"])
+    def _look(self, tx: Runner, secrets: Secrets, path: str, plan: _Plan, drafts: Sequence[Draft]) -> None:
+        """Learn what is there, take the locks of the keys, and move the clock past what they have seen."""
         rows: list[dict[str, Any]] = []
         for number in plan.numbers:
             operation = drafts[number].operation
@@ -233,9 +238,9 @@ class Writer:
             )
         return None
 
-    def _put(self, tx: Runner, path: str, plan: _Plan, tries: int) -> Put:
+    def _put(self, tx: Runner, secrets: Secrets, path: str, plan: _Plan, tries: int) -> Put:
         """Write what was stamped; if somebody else came between, have the transaction run once more."""
-        done = put(tx, self.secrets(tx), path, plan.operations)
+        done = put(tx, secrets, path, plan.operations)
         mine = {each.id: each for each in plan.operations if isinstance(each, ops.Remember)}
         greatest: dict[str, str] = {}
         for operation in mine.values():
@@ -258,7 +263,7 @@ class Writer:
         spaces: dict[str, list[ops.Operation | ops.Unknown]] = {}
         for operation in operations:
             spaces.setdefault(operation.namespace, []).append(operation)
-        secrets = self.secrets(tx, tx.run("write/schema_version")[0]["secrets"])
+        secrets = self.secrets(tx)
         puts = {path: put(tx, secrets, path, mine) for path, mine in sorted(spaces.items())}
         for path, done in puts.items():
             feed(tx, secrets, path, done)
