@@ -90,6 +90,7 @@ class Clock:
         self.writer = writer or new_writer()
         self.wall = wall
         self.max_drift = max_drift
+        self._fast_ms = 0
         self._ms = 0
         self._counter = 0
 
@@ -99,16 +100,23 @@ class Clock:
         if (ms, counter) > (self._ms, self._counter):
             self._ms, self._counter = ms, counter
 
+    def compare(self, primary: float) -> None:
+        """Take note of a primary's clock (Unix seconds, read just now): what `wall` is ahead of it counts as drift."""
+        self._fast_ms = max(0, int((self.wall() - primary) * 1000))
+
     def tick(self) -> str:
         """The next version, greater than all this clock gave or saw. Raises ClockDriftError; then nothing moved."""
         now, within = divmod(int(self.wall() * 1_000_000), 1000)
         ms, counter = max((now, within), (self._ms, self._counter + 1))
         if counter > _MAX_COUNTER:
             ms, counter = ms + 1, 0
-        if ms - now > self.max_drift * 1000:
+        if ms - now + self._fast_ms > self.max_drift * 1000:
+            if self._fast_ms > ms - now:
+                what = f"this machine's clock is {self._fast_ms / 1000:.0f} s ahead of the primary's"
+            else:
+                what = f"the store's newest version is {(ms - now) / 1000:.0f} s ahead of this machine's clock"
             raise ClockDriftError(
-                f"the store's newest version is {(ms - now) / 1000:.0f} s ahead of this machine's clock "
-                f"(at most {self.max_drift:.0f} s are allowed)",
+                f"{what} (at most {self.max_drift:.0f} s are allowed)",
                 hint="Set the clock right, or wait until it has caught up.",
             )
         self._ms, self._counter = ms, counter

@@ -79,7 +79,7 @@ CALL (row) {
       CREATE (k)-[:CURRENT]->(m)
       RETURN count(*) AS head
     }
-    WITH m, coalesce(cause, CASE WHEN row.key IS NULL OR head = 1 THEN 'active' ELSE 'superseded' END) AS status
+    WITH m, coalesce(cause, CASE WHEN row.key IS NULL OR head > 0 THEN 'active' ELSE 'superseded' END) AS status
     SET m.status = status
     FOREACH (_ IN CASE WHEN status = 'active' THEN [1] ELSE [] END | SET m:Active)
     FOREACH (_ IN CASE WHEN status = 'superseded' THEN [1] ELSE [] END | SET m:Superseded)

@@ -2,6 +2,8 @@
 // Returns n.
 MERGE (f:Feed {namespace: $namespace})
 SET f:Feed
-SET f.n = $n, f.purges = coalesce(f.purges, 0), f.touched = coalesce(f.touched, 0),
+WITH [f] AS locked
+UNWIND locked AS f
+SET f.n = CASE WHEN f.n > $n THEN f.n ELSE $n END, f.purges = coalesce(f.purges, 0), f.touched = coalesce(f.touched, 0),
     f.version = CASE WHEN f.version >= $version THEN f.version ELSE $version END
 RETURN f.n AS n

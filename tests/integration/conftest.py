@@ -19,6 +19,7 @@ from tests.neo4j_server import NoServerError, Server, maven, set_password
 
 PASSWORD = "staple-battery-horse"
 COMPOSE = {"NEO4J_PASSWORD": PASSWORD, "NEO4J_HEAP": "512m", "NEO4J_PAGE_CACHE": "64m"}
+CAP = "64m"  # of a transaction
 
 
 @dataclass
@@ -36,7 +37,7 @@ class OwnServer:
 @pytest.fixture(scope="session")
 def own(tmp_path_factory: pytest.TempPathFactory, neo4j_version: str) -> Iterator[OwnServer]:
     """One for all tests; its database is empty at first. Encryption is optional there."""
-    settings = compose.settings(COMPOSE) | {"dbms.security.auth_lock_time": "2s"}
+    settings = compose.settings(COMPOSE) | {"dbms.security.auth_lock_time": "2s", "db.memory.transaction.max": CAP}
     certificate = None
     if shutil.which("openssl"):
         folder = tmp_path_factory.mktemp("tls")

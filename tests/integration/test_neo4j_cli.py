@@ -18,7 +18,7 @@ from click.testing import CliRunner, Result
 from memgraph.cli.main import SECTIONS, cli
 from tests.neo4j_server import Server
 
-pytestmark = [pytest.mark.neo4j, pytest.mark.slow]
+pytestmark = pytest.mark.neo4j
 
 Run = Callable[..., Result]
 Ask = Callable[..., Any]

@@ -15,7 +15,7 @@ import pytest
 from memgraph import Memory
 from memgraph.backends.base import Draft
 from memgraph.backends.neo4j.backend import Neo4jBackend
-from memgraph.errors import ConflictError, MemgraphError
+from memgraph.errors import ClockDriftError, ConflictError, MemgraphError
 from memgraph.models import Entry
 from memgraph.operations import Reinforce, Relate, Remember, Retire
 from tests.conftest import RUN
@@ -23,7 +23,7 @@ from tests.neo4j_server import Server
 from tests.operation_sets import remember, version
 from tests.views import graph_edges
 
-pytestmark = [pytest.mark.neo4j, pytest.mark.slow]
+pytestmark = pytest.mark.neo4j
 NOW = datetime(2027, 1, 1, tzinfo=UTC)
 Auth = tuple[str, str] | None
 
@@ -174,6 +174,38 @@ def test_expected_version_lets_one_writer_through_at_a_time(memory: Memory) -> N
     assert now is not None
     assert now.content == "24"
     assert [entry.content for entry in memory.history("counter")] == [str(n) for n in range(25)]
+
+
+def test_a_restore_among_writers_is_one_of_the_writes(memory: Memory) -> None:
+    """Eight writers of one key, of whom every third write is a restore of its first value: one line, one value, nothing lost."""
+    first = memory.remember("first", key="k")
+
+    def write(writer: int) -> list[str]:
+        def once(n: int) -> Entry:
+            return memory.restore(first.id) if n % 3 == 0 else memory.remember(f"{writer} {n}", key="k")
+
+        return [once(n).id for n in range(6)]
+
+    answers = together([lambda w=w: write(w) for w in range(8)])  # type: ignore[misc]
+    assert all(isinstance(answer, list) for answer in answers), answers
+    history = memory.history("k")
+    assert {entry.id for entry in history} == {first.id}.union(*answers)  # what is active is not restored once more
+    assert [entry.status for entry in history] == ["superseded"] * (len(history) - 1) + ["active"]
+    assert sum(entry.content != "first" for entry in history) == 32
+    assert memory.current("k") == history[-1]
+    assert memory.check().ok
+
+
+def test_a_clock_far_ahead_of_the_servers_is_refused_at_the_door(neo4j_server: Server, memory: Memory) -> None:
+    fast = opened(neo4j_server.uri, neo4j_server.auth, clock=lambda: datetime.now(UTC).timestamp() + 600)
+    ahead = Memory(fast, namespace=memory.path)
+    for _ in range(2):
+        with pytest.raises(ClockDriftError, match="ahead of the primary's"):
+            ahead.remember("from the future", key="k")
+        with pytest.raises(ClockDriftError):
+            ahead.remember_many([{"content": "from the future"}])
+    assert memory.count({"status": "any"}) == 0
+    fast.close()
 
 
 def test_a_writer_whose_clock_is_behind_is_not_born_superseded(neo4j_server: Server, memory: Memory) -> None:

@@ -22,7 +22,7 @@ from tests.operation_sets import arrivals, moved, operation_sets, probes
 from tests.oracle import Oracle
 from tests.views import view_of
 
-pytestmark = [pytest.mark.neo4j, pytest.mark.slow]
+pytestmark = pytest.mark.neo4j
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 LABEL = {
     "active": "Active",

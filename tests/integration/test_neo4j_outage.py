@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from memgraph.backends.neo4j.backend import Neo4jBackend
-from memgraph.errors import UnavailableError
+from memgraph.errors import StoreFullError, UnavailableError
 from tests.integration.conftest import OwnServer
 from tests.integration.primary import again, memory_of, opened, quick
 
-pytestmark = [pytest.mark.neo4j, pytest.mark.slow]
+pytestmark = pytest.mark.neo4j
 
 
 def _set_up(uri: str, auth: Any, told: Any) -> None:
@@ -72,6 +72,20 @@ def test_a_statement_that_takes_its_time_is_no_frozen_server(own: OwnServer, sch
     began = time.monotonic()
     while time.monotonic() - began < 2 * backend.bolt.timeout:
         backend.bolt.execute("UNWIND range(1, 20000000) AS n RETURN max(n)")
+    backend.close()
+
+
+def test_a_batch_that_a_server_has_no_memory_for_is_refused_whole(own: OwnServer) -> None:
+    """The transaction cap of a small server: a clear error that says what to do, nothing half written, and less at once works."""
+    backend = opened(own.server)
+    memory = memory_of(backend, "capped")
+    items = [{"content": f"number {n}", "key": f"k{n}"} for n in range(8000)]
+    with pytest.raises(StoreFullError, match="memory") as refused:
+        memory.remember_many(items)
+    assert refused.value.hint
+    assert "number" not in str(refused.value)
+    assert memory.count({"status": "any"}) == 0
+    assert all(len(memory.remember_many(items[at : at + 2000])) == 2000 for at in range(0, 8000, 2000))
     backend.close()
 
 

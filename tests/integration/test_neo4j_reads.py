@@ -14,12 +14,13 @@ from memgraph.backends.base import Backend, Scope
 from memgraph.backends.neo4j import dump, lines, reads
 from memgraph.backends.neo4j.backend import Neo4jBackend
 from memgraph.models import Filters, Selector
-from memgraph.operations import Operation, Remember
+from memgraph.operations import Operation, Remember, Supersede
+from memgraph.storage.bolt import Bolt
 from tests.conftest import RUN
 from tests.neo4j_server import Server
-from tests.operation_sets import instant, moved, operation_sets
+from tests.operation_sets import instant, moved, operation_sets, remember, version
 
-pytestmark = [pytest.mark.neo4j, pytest.mark.slow]
+pytestmark = pytest.mark.neo4j
 NOW = instant(10_000)
 ANY = Filters(status="any")
 FILTERS = (
@@ -155,6 +156,55 @@ def test_an_export_of_one_fills_the_other(primary: Neo4jBackend) -> None:
         ]
         with pytest.raises(Exception, match="purged"):
             again.remember("a secret", id=gone.id)
+
+
+def test_a_long_chain_takes_few_statements(primary: Neo4jBackend, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By explicit replacing, across keys and over a memory that describes the past, from its middle."""
+    space = f"chain{RUN}-{next(_count)}"
+    written: list[Operation] = [remember(n, space, f"m{n}") for n in range(400)]
+    written += [
+        Supersede(
+            op_id=f"s{n}",
+            namespace=space,
+            version=version(500 + n),
+            new_id=f"m{n + 1}",
+            new_version=written[n + 1].version,
+            old_id=f"m{n}",
+            old_version=written[n].version,
+        )
+        for n in range(399)
+    ]
+    written += [remember(1000 + n, space, f"k{n}", key=f"k{n % 2}") for n in range(6)]
+    written.append(
+        Supersede(
+            op_id="across",
+            namespace=space,
+            version=version(2000),
+            new_id="k2",
+            new_version=version(1002, 0),
+            old_id="m399",
+            old_version=written[399].version,
+        )
+    )
+    with Memory.open(":memory:", preload=False) as memory:
+        for backend in (memory.backend, primary):
+            backend.apply(written)
+        monkeypatch.undo()  # pages as they are
+        want = memory.backend.lineage(space, "m200", NOW)
+        run: list[str] = []
+        plain = Bolt.run
+
+        def counted(self: Bolt, name: str, /, **parameters: object) -> list[dict[str, object]]:
+            run.append(name)
+            return plain(self, name, **parameters)
+
+        monkeypatch.setattr(Bolt, "run", counted)
+        got = primary.lineage(space, "m200", NOW)
+    assert want is not None
+    assert got is not None
+    assert len(want.entries) == 403
+    assert got == want
+    assert len(run) < 12
 
 
 def test_a_changeset_and_its_undoing(primary: Neo4jBackend) -> None:

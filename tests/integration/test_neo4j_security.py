@@ -13,7 +13,7 @@ from tests.integration.conftest import OwnServer
 from tests.integration.primary import memory_of, opened
 from tests.proxy import Proxy
 
-pytestmark = [pytest.mark.neo4j, pytest.mark.slow]
+pytestmark = pytest.mark.neo4j
 WRONG = "correct-horse-battery"
 
 

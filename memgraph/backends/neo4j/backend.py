@@ -271,6 +271,7 @@ class Neo4jBackend:
             same_set(purge.plan(bolt, scope, plan.selector, plan.at, self.bolt.where), plan)
             for feed in feeds.values():
                 self._writer.observe(feed["version"])
+                self._writer.compare(feed["clock"])
             receipt, version = new_id(), self._writer.tick()
             operations = {path: self._purges(bolt, plan, path, version, receipt) for path in spaces}
             try:

@@ -57,24 +57,18 @@ def relations(runner: Runner, path: str, ids: Sequence[str]) -> list[Edge]:
 
 def line_of(runner: Runner, path: str, id: str) -> set[str]:
     """The ids of all that is linked to a memory by replacing and restoring, itself included."""
-    start = runner.run("read/entries", namespace=path, ids=[id])
-    if not start:
-        return set()
-    memory = start[0]["memory"]
-    todo: list[dict[str, Any]] = [{"id": id, "key": memory.get("key"), "past": memory.get("past")}]
-    found, keys = {id}, set[str]()
+    found, keys, todo = set[str](), set[str](), [id]
     while todo:
-        lines = {row["key"] for row in todo if row["key"] is not None and not row["past"]} - keys
-        keys |= lines
-        rows = (
-            [row for row in runner.run("read/lines", namespace=path, keys=sorted(lines)) if not row["past"]]
-            if lines
-            else []
-        )
-        for part in parts([row["id"] for row in todo]):
-            rows += runner.run("read/linked", namespace=path, ids=part)
-        todo = list({row["id"]: row for row in rows if row["id"] not in found}.values())
-        found.update(row["id"] for row in todo)
+        start = todo.pop()
+        if start in found:
+            continue
+        rows = runner.run("read/linked", namespace=path, id=start)
+        found.update(row["id"] for row in rows)
+        lines = {row["key"] for row in rows if row["key"] is not None and not row["past"]} - keys
+        if lines:  # whole already, unless somebody took an edge away
+            keys |= lines
+            rows = runner.run("read/lines", namespace=path, keys=sorted(lines))
+            todo += [row["id"] for row in rows if not row["past"]]
     return found
 
 

@@ -87,13 +87,18 @@ class Writer:
             with self._ticking:
                 self.clock.observe(version)
 
+    def compare(self, milliseconds: int) -> None:
+        """Take note of the server's clock, milliseconds since 1970."""
+        with self._ticking:
+            self.clock.compare(milliseconds / 1000)
+
     def tick(self) -> str:
         """The next version."""
         with self._ticking:
             return self.clock.tick()
 
     def secrets(self, runner: Runner, count: int | None = None) -> Secrets:
-        """The store's secrets as they are now; whoever writes keeps to one reading. count: how many there are, where that is known."""
+        """The store's secrets now; whoever writes keeps to one reading. count: how many there are, where that is known."""
         if count is None:
             rows = runner.run("write/schema_version")
             count = rows[0]["secrets"] if rows else -1
@@ -150,6 +155,7 @@ class Writer:
         secrets = self.secrets(tx, max(found["secrets"] for found in newest.values()))
         for path in sorted(plans):
             self.observe(newest[path]["version"])
+            self.compare(newest[path]["clock"])
             self._look(tx, secrets, path, plans[path], drafts)
         for path in sorted(plans):
             self._stamp(tx, path, plans[path], drafts, results, each)
