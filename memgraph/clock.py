@@ -100,9 +100,9 @@ class Clock:
         if (ms, counter) > (self._ms, self._counter):
             self._ms, self._counter = ms, counter
 
-    def compare(self, primary: float) -> None:
-        """Take note of a primary's clock (Unix seconds, read just now): what `wall` is ahead of it counts as drift."""
-        self._fast_ms = max(0, int((self.wall() - primary) * 1000))
+    def is_ahead(self, seconds: float) -> None:
+        """Take note of how far this machine's clock is ahead of a primary's: that much counts as drift, until told anew."""
+        self._fast_ms = max(0, int(seconds * 1000))
 
     def tick(self) -> str:
         """The next version, greater than all this clock gave or saw. Raises ClockDriftError; then nothing moved."""

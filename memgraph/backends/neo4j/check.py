@@ -76,6 +76,8 @@ _TEXTS: Final = {  # code: what is wrong, what a repair does about it, what to d
     "stray": ("records belong to no memory", "join them to it, or delete them if it is not there", ""),
 }
 
+_Seen = dict[tuple[str | None, str], tuple[int, int, str]]
+
 
 @dataclass
 class _Found:
@@ -254,7 +256,7 @@ def _ids(runner: Runner, path: str) -> Iterator[str]:
 def _look(runner: Runner, secrets: Secrets, path: str, ids: Iterable[str], clones: bool) -> _Found:
     """Judge memories of a namespace and the edges that begin at them. clones: look for nodes copied with their version too."""
     found, active = _Found(path), Counter[str]()
-    seen: dict[str, tuple[int, int, str]] = {}
+    seen: _Seen = {}
     for part in _parts(ids):
         for verdict, row in repair.verdicts(runner, secrets, path, part):
             active[verdict.key or ""] += verdict.active
@@ -282,17 +284,18 @@ def _note(found: _Found, verdict: Verdict) -> None:
         found.keys.add(verdict.key)
 
 
-def _clone(seen: dict[str, tuple[int, int, str]], verdict: Verdict, row: dict[str, Any]) -> str | None:
-    """A node that was copied together with its version: of two, the one with fewer edges on the line, else the younger."""
+def _clone(seen: _Seen, verdict: Verdict, row: dict[str, Any]) -> str | None:
+    """A node that was copied with its key and version: of two, the one with fewer edges on the line, else the younger."""
     if not verdict.version:
         return None
     element: str = row["element"]
     edges: int = sum(len(row[name]) for name in ("current", "latest", "pasts", "below")) + row["above"]
     mine = (edges, -int(element.rpartition(":")[2]), element)
-    other = seen.setdefault(verdict.version, mine)
+    name = verdict.key, verdict.version
+    other = seen.setdefault(name, mine)
     if other == mine:
         return None
-    seen[verdict.version] = max(mine, other)
+    seen[name] = max(mine, other)
     return min(mine, other)[2]
 
 

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from time import time as machine_time
 from typing import Any, Final, cast
 
 import memgraph.operations as ops
@@ -88,9 +89,9 @@ class Writer:
                 self.clock.observe(version)
 
     def compare(self, milliseconds: int) -> None:
-        """Take note of the server's clock, milliseconds since 1970."""
+        """Take note of the server's clock, milliseconds since 1970; ours is the machine's, as an invented one may be anything."""
         with self._ticking:
-            self.clock.compare(milliseconds / 1000)
+            self.clock.is_ahead(machine_time() - milliseconds / 1000)
 
     def tick(self) -> str:
         """The next version."""
