@@ -254,6 +254,7 @@ def test_a_search_takes_two_statements_when_nothing_was_written(
     primary: Neo4jBackend, memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One finds the candidates, one reads the best; the index is waited for, and statistics are read, only after writes."""
+    monkeypatch.setattr(search, "SETTLED", 0)
     fill(memory, random.Random(7), turns=30, facts=10)
     memory.search("marin telok")
     run: list[str] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any, Final, NamedTuple
@@ -30,6 +31,10 @@ SEEDS: Final = 250
 SESSIONS: Final = 32
 """Sessions of the best candidates, of whose matches more are fetched where there are very many: a session counts its best five."""
 
+SETTLED: Final = 2.0
+"""Seconds after which a write that could be read has also reached the queue of the index: until then a wait for that may miss it,
+as a transaction's changes can be read a moment before its commit is done."""
+
 _MORE: Final = 4  # times as many, where filters leave the page unfilled
 _OF_SESSION: Final = 6  # such matches
 _WHOLE: Final = 8  # sessions that are fetched as they are, where there are not enough matches to fill the page
@@ -42,6 +47,14 @@ _LOOK: Final = 50  # candidates whose past is looked up at a time
 _KEPT: Final = 10_000  # namespaces of which is known how far they had come
 _NO_FILTERS: Final = Filters()
 _DAY: Final = timedelta(days=1)
+
+
+class _Seen(NamedTuple):
+    """A number that a namespace's feed had, when it was first seen here, and when the index was last waited for after that."""
+
+    n: int
+    since: float
+    waited: float
 
 
 class _Hit(NamedTuple):
@@ -86,7 +99,7 @@ class SearchIndex:
     def __init__(self) -> None:
         self._measures = Measures()
         self._reach = vectors.Reach()
-        self._seen: dict[str, int] = {}
+        self._seen: dict[str, _Seen] = {}
 
     def search(self, runner: Runner, scope: Scope, query: Query) -> list[Hit]:
         """The best hits, best first."""
@@ -168,17 +181,21 @@ class SearchIndex:
         Namespaces that were never written to are left out.
         """
         spaces = [{"namespace": path, "seeds": _seeds(asked, path, size), "also": []} for path in paths]
-        waited = False
-        while True:
-            rows = _candidates(runner, spaces, asked)
-            behind = {row["namespace"]: row["n"] for row in rows if self._seen.get(row["namespace"]) != row["n"]}
-            if waited or not behind:
-                return {row["namespace"]: row for row in rows}
+        rows = _candidates(runner, spaces, asked)
+        now, behind = time.monotonic(), dict[str, _Seen]()
+        for row in rows:
+            path, known = row["namespace"], self._seen.get(row["namespace"])
+            if known is None or known.n != row["n"]:
+                behind[path] = _Seen(row["n"], now, now)
+            elif known.waited - known.since < SETTLED:
+                behind[path] = _Seen(known.n, known.since, now)
+        if behind:
             runner.run("read/text_wait")
             self._seen |= behind
             for path in list(self._seen)[:-_KEPT]:
                 self._seen.pop(path, None)
-            waited = True
+            rows = _candidates(runner, spaces, asked)
+        return {row["namespace"]: row for row in rows}
 
     def _near(
         self, runner: Runner, paths: list[str], asked: _Asked, statistics: dict[str, Statistics] | None
