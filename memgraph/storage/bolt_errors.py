@@ -59,7 +59,13 @@ _ENDED: Final = (
 class TooLargeError(StoreFullError):
     """The server has no memory for a transaction of this size: by its limit for one, or as others hold the rest (retryable)."""
 
-    too_large = True
+    suspect = True  # what was sent may be the reason
+
+
+class FaultError(UnavailableError):
+    """The server failed inside: as a whole, or at just what it was asked to do."""
+
+    suspect = True
 
 
 def _code(error: BaseException) -> str:
@@ -114,6 +120,8 @@ def translated(error: BaseException, where: str, database: str | None) -> Memgra
         return UnavailableError(f"{where} is busy ({code})", hint="Try again later.")
     if code in _ENDED:
         return UnavailableError(f"{where} ended the transaction ({code})", hint="Try again later, or ask for less.")
+    if code.startswith("Neo.DatabaseError"):
+        return FaultError(f"{where} failed inside ({code})", hint="Look into the server's log; try again later.")
     if isinstance(error, Neo4jError):
         return MemgraphError(f"{where} refused a statement ({code})", hint="Run `memgraph doctor`.")
     if isinstance(error, (*LOST, ConnectionAcquisitionTimeoutError, OSError)):

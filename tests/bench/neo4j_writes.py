@@ -42,7 +42,7 @@ def wipe(driver: neo4j.Driver) -> None:
         session.run("MATCH (n) CALL (n) { DETACH DELETE n } IN TRANSACTIONS OF 5000 ROWS").consume()
         for kind in ("CONSTRAINT", "INDEX"):
             lookup = " WHERE type <> 'LOOKUP'" if kind == "INDEX" else ""
-            for row in session.run(f"SHOW {kind}S YIELD name, type{lookup} RETURN name").data():
+            for row in session.run(f"SHOW {kind} YIELD name, type{lookup} RETURN name").data():
                 session.run(f"DROP {kind} `{row['name']}` IF EXISTS").consume()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import multiprocessing
 import os
 import random
@@ -351,13 +352,14 @@ def kills(server: Server, folder: Path, rounds: int) -> None:
     """Kill two processes that write through the composite to one file, over and over; each time it is opened and synced."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["tests.integration.replicas"])
+    address = dataclasses.replace(server, process=None)  # what a child needs of it; a process cannot be sent
     path, namespace, dice = folder / "store.db", fresh_namespace(), random.Random(5)
     acknowledged: dict[str, str] = {}
     maybe: dict[str, str] = {}
     unsent = 0
     for turn in range(rounds):
         logs = [folder / f"log-{turn}-{name}" for name in "ab"]
-        values = [(str(path), namespace, server, f"{turn}{log.name[-1]}", str(log)) for log in logs]
+        values = [(str(path), namespace, address, f"{turn}{log.name[-1]}", str(log)) for log in logs]
         children = [context.Process(target=replicas.write_until_killed, args=each) for each in values]
         for child in children:
             child.start()

@@ -10,11 +10,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from memgraph.backends.base import Backend, Draft, Preparable, Primary, Query, Scope
-from memgraph.backends.composite import compare, purge
-from memgraph.backends.composite.link import Link, Progress
+from memgraph.backends.composite import compare, conditional, purge, report
+from memgraph.backends.composite.link import Link
+from memgraph.backends.composite.pull import Progress
 from memgraph.backends.local.backend import LocalBackend
-from memgraph.checks import from_micros
-from memgraph.errors import ConflictError, MemgraphError, UnavailableError
+from memgraph.errors import ConflictError, UnavailableError
 from memgraph.models import (
     ChangeSet,
     CheckReport,
@@ -35,9 +35,8 @@ from memgraph.models import (
     SyncDiff,
     SyncReport,
     SyncSource,
-    SyncStatus,
 )
-from memgraph.operations import Operation, Remember, Unknown, says_the_same
+from memgraph.operations import Operation, Unknown
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -85,7 +84,7 @@ class CompositeBackend:
         max_clock_drift: float = 300.0,
     ) -> None:
         self.local, self.primary = local, primary
-        self.mode, self.write_concern, self._deadline = mode, write_concern, deadline
+        self.mode, self.write_concern, self.deadline = mode, write_concern, deadline
         self.link = Link(local, primary, pusher or primary, pull_every, max_clock_drift, deadline)
         self.near: Backend = self if mode == "local_first" else _Near(self)
         if self.link.outbox.newest():
@@ -99,15 +98,16 @@ class CompositeBackend:
     def write(self, drafts: Sequence[Draft]) -> builtins.list[Entry | str]:
         """Stamp and apply drafts in order, all or none; queue them for the primary, in the same transaction."""
         if any(draft.if_absent or draft.expected_version is not None for draft in drafts):
-            return self._conditional(drafts)
+            return conditional.write(self, drafts)
         results = self.local.write(drafts)
         self.link.wake(urgent=self.write_concern == "primary")
         if self.write_concern == "local" or not results:
             return results
         self._await_primary(results, drafts[0].operation.namespace)
-        return [self._both(result) for result in results]
+        return [self.on_both(result) for result in results]
 
-    def _both(self, result: Entry | str) -> Entry | str:
+    def on_both(self, result: Entry | str) -> Entry | str:
+        """The result of a write that both sides have."""
         if isinstance(result, str):
             return result
         return result.model_copy(update={"stored_on": (self.local.name, self.primary.name)})
@@ -126,48 +126,6 @@ class CompositeBackend:
         reason = self.link.outbox.refused(namespace, versions)
         if reason is not None:
             raise ConflictError(f"the primary refused the write for good: {reason}", hint="See `memgraph sync status`.")
-
-    def _conditional(self, drafts: Sequence[Draft]) -> builtins.list[Entry | str]:
-        """Ask the primary, which alone can know whether a condition holds; then do here what it did."""
-        until = time.monotonic() + self._deadline
-        ids = [draft.operation.id for draft in drafts if isinstance(draft.operation, Remember)]
-        self.link.complain()
-        if not self.link.breaker.closed:
-            raise UnavailableError(
-                f"a condition can be judged by {self.primary.where} alone, which cannot be reached; nothing was written",
-                hint="Try again later, or write without a condition.",
-            )
-        for path in dict.fromkeys(draft.operation.namespace for draft in drafts):
-            scope = Scope(path)
-            if not self.link.wait(self.link.outbox.newest(scope), scope, max(0.0, until - time.monotonic())):
-                self.link.complain()
-                raise UnavailableError(
-                    "earlier writes have not reached the primary yet, so the condition cannot be judged; nothing was written",
-                    hint="Try again later.",
-                )
-        try:
-            results = self.primary.write(drafts)
-        except UnavailableError as error:
-            self._failed(error)
-            found = type(error)(
-                f"{error}; whether it was written is not known (id {', '.join(ids)})",
-                hint="Repeat it with the same id: what was written is found by that.",
-            )
-            raise found from None
-        done: builtins.list[Operation | Unknown] = []
-        others: set[str] = set()
-        for draft, result in zip(drafts, results, strict=True):
-            if not result:
-                continue
-            stamped = draft.operation.stamped(result.version if isinstance(result, Entry) else result)
-            if isinstance(stamped, Remember) and isinstance(result, Entry) and not says_the_same(stamped, result):
-                others.add(stamped.namespace)
-            else:
-                done.append(stamped)
-        self.local.receive(done, [], lambda *_: None)
-        for path in others:  # the id was there already, with other attributes: take them from where they are
-            self.link.pull(path, self._deadline)
-        return [self._both(result) for result in results]
 
     def apply(self, operations: Iterable[Operation | Unknown]) -> int:
         """Apply stamped operations here and queue them."""
@@ -201,7 +159,7 @@ class CompositeBackend:
             try:
                 return ask(self.primary), None
             except UnavailableError as error:
-                reason = self._failed(error)
+                reason = self.failed(error)
         return ask(self.local), reason
 
     def _cannot_ask(self, scope: Scope) -> str | None:
@@ -213,12 +171,12 @@ class CompositeBackend:
         number = link.outbox.newest(scope)
         if link.in_doubt:
             return _BEHIND if number else _SLOW
-        if number and not link.wait(number, scope, self._deadline):
+        if number and not link.wait(number, scope, self.deadline):
             link.complain()
             return _BEHIND if link.breaker.closed else _AWAY
         return None
 
-    def _failed(self, error: UnavailableError) -> str:
+    def failed(self, error: UnavailableError) -> str:
         """Take note that the primary did not answer; returns what to say of it."""
         if getattr(error, "slow", False):
             return _SLOW
@@ -234,14 +192,14 @@ class CompositeBackend:
             return ask(self.local), _AWAY if link.breaker.state == "open" else _BEHIND
         if link.in_doubt:
             return ask(self.local), _SLOW
-        until = time.monotonic() + self._deadline
+        until = time.monotonic() + self.deadline
         try:
-            for path in link.names(scope, self.primary):
+            for path in link.puller.names(scope, self.primary):
                 if link.pull(path, max(0.0, until - time.monotonic())) is None:
                     found, reason = self._from_primary(scope, ask)
                     return found, reason and _UNPULLED
         except UnavailableError as error:
-            reason = self._failed(error)
+            reason = self.failed(error)
             return ask(self.local), reason
         return ask(self.local), None
 
@@ -317,7 +275,7 @@ class CompositeBackend:
             try:
                 found.update(self.primary.namespaces(prefix))
             except UnavailableError as error:
-                self._failed(error)
+                self.failed(error)
         return sorted(found)
 
     def snapshot(self, namespace: str, known_at: datetime) -> Iterator[Entry]:
@@ -332,7 +290,7 @@ class CompositeBackend:
 
     def operations(self, scope: Scope) -> Iterator[Operation | Unknown | dict[str, Any]]:
         """Everything, as operations by version, of the local store after it has pulled; raises if it could not."""
-        for path in self.link.names(scope, self.link.pusher):
+        for path in self.link.puller.names(scope, self.link.pusher):
             self.link.pull(path)
         yield from self.local.operations(scope)
 
@@ -345,9 +303,14 @@ class CompositeBackend:
             seen.add((entry.namespace, entry.id))
             yield entry
         for primary in self._reachable(scope):
-            for entry in primary.select(scope, selector, now):
-                if (entry.namespace, entry.id) not in seen:
-                    yield entry
+            try:
+                for entry in primary.select(scope, selector, now):
+                    if (entry.namespace, entry.id) not in seen:
+                        yield entry
+            except (
+                UnavailableError
+            ) as error:  # as if it had been away before; a purge says in its receipt what it did not reach
+                self.failed(error)
 
     def _reachable(self, scope: Scope) -> tuple[Primary, ...]:
         """The primary, with its long deadlines, if it gives a sign of life within the short one and has our writes."""
@@ -356,13 +319,17 @@ class CompositeBackend:
         try:
             self.primary.ping()
         except UnavailableError as error:
-            self._failed(error)
+            self.failed(error)
             return ()
         return (self.link.pusher,)
 
     def plan_purge(self, scope: Scope, selector: Selector, now: datetime) -> PurgePlan:
         """What a purge would remove on both sides, or here while the primary is away."""
-        return purge.plan(self, scope, selector, now, self._reachable(scope))
+        try:
+            return purge.plan(self, scope, selector, now, self._reachable(scope))
+        except UnavailableError as error:
+            self.failed(error)
+            return purge.plan(self, scope, selector, now, ())
 
     def purge(self, plan: PurgePlan, now: datetime) -> PurgeReceipt:
         """Remove for good what a plan names: on both sides at once, or here and later on the primary by itself."""
@@ -372,29 +339,15 @@ class CompositeBackend:
 
     def sync(self, scope: Scope, progress: Progress | None = None) -> SyncReport:
         """Push what waits, and pull what others wrote in a scope. Raises UnavailableError and others."""
-        before = self.link.outbox.depth().queued
-        self.link.look_at_clock(self.link.pusher)
-        names = self.link.names(scope, self.link.pusher)
-        pulled = sum(self.link.pull(path, progress=progress) or 0 for path in names)
-        pushed = self.link.push()
-        pulled += sum(self.link.pull(path, progress=progress) or 0 for path in names)
-        self.link.problem = None
-        depth = self.link.outbox.depth()
-        return SyncReport(
-            namespaces=tuple(names),
-            pushed=max(pushed, before - depth.queued, 0),
-            pulled=pulled,
-            waiting=depth.queued,
-            dead_letters=depth.dead_letters,
-        )
+        return report.sync(self.link, scope, progress)
 
     def sync_diff(self, scope: Scope) -> SyncDiff:
         """Compare both sides, fact by fact. Writes that are on their way count as differences."""
-        return compare.diff(self.local, self.link.pusher, self.link.names(scope, self.link.pusher))[0]
+        return compare.diff(self.local, self.link.pusher, self.link.puller.names(scope, self.link.pusher))[0]
 
     def sync_repair(self, scope: Scope, source: SyncSource, dry_run: bool) -> SyncDiff:
         """Send each side what it lacks: "primary" to here, "local" to there, "newest" both ways."""
-        return compare.repair(self.local, self.link, self.link.names(scope, self.link.pusher), source, dry_run)
+        return compare.repair(self.local, self.link, self.link.puller.names(scope, self.link.pusher), source, dry_run)
 
     def dead_letters(self) -> builtins.list[DeadLetter]:
         """What the primary refused for good."""
@@ -414,27 +367,7 @@ class CompositeBackend:
 
     def check(self, repair: bool = False, reindex: bool = False) -> CheckReport:
         """Look for damage and broken laws on both sides."""
-        here, there = self.local.check(repair, reindex), self.link.pusher.check(repair, reindex)
-        return here.model_copy(
-            update={
-                "ok": here.ok and there.ok,
-                "store": f"{here.store} with {there.store}",
-                **{
-                    part: {
-                        **getattr(here, part),
-                        **{f"primary {name}": each for name, each in getattr(there, part).items()},
-                    }
-                    for part in ("checked", "facts", "mended")
-                },
-                "problems": (
-                    *here.problems,
-                    *(
-                        each.model_copy(update={"message": f"on the primary: {each.message}"})
-                        for each in there.problems
-                    ),
-                ),
-            }
-        )
+        return report.check(self, repair, reindex)
 
     def stats(self, namespace: str, now: datetime) -> Stats:
         """How much there is."""
@@ -443,41 +376,13 @@ class CompositeBackend:
 
     def status(self, namespace: str) -> StoreStatus:
         """Which store this is and how both sides are doing, as far as the primary answers within the deadline."""
-        now, there = from_micros(time.time_ns() // 1000), None
-        link = self.link
-        if link.breaker.closed:
-            try:
-                link.look_at_clock()
-                there = self.primary.stats(namespace, now).entries
-            except UnavailableError as error:
-                self._failed(error)
-            except MemgraphError as error:
-                link.problem = error
-        depth = link.outbox.depth()
-        sync = SyncStatus(
-            primary=self.primary.where,
-            mode=self.mode,
-            write_concern=self.write_concern,
-            breaker=link.breaker.state,
-            error=link.breaker.error or (str(link.problem) if link.problem else None),
-            queued=depth.queued,
-            oldest=depth.oldest,
-            held=link.held,
-            dead_letters=depth.dead_letters,
-            pushed_at=depth.pushed_at,
-            pulled_at=depth.pulled_at,
-            clock_drift=link.drift,
-            cursors=depth.cursors,
-            local_entries=self.local.stats(namespace, now).entries,
-            primary_entries=there,
-        )
-        return self.local.status(namespace).model_copy(update={"backend": self.name, "sync": sync})
+        return report.status(self, namespace)
 
     def close(self) -> None:
         """Push what can be pushed within the deadline, and close both sides; what waits stays in the file."""
         if self.local.database.closed:
             return
-        self.link.close(self._deadline)
+        self.link.close(self.deadline)
         for side in (self.primary, self.link.pusher):
             side.close()
         self.link.join()

@@ -1,4 +1,4 @@
-"""Keeping a local store and its primary in step: one thread pushes the queue, probes a primary that is away, and pulls."""
+"""Keeping a local store and its primary in step: one thread pushes the queue, probes a primary that is away, and has it pulled."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import memgraph.operations as ops
-from memgraph.backends.base import Changes, Primary, Pushed, Scope
+from memgraph.backends.base import Primary, Pushed, Scope
 from memgraph.backends.composite.breaker import Breaker
+from memgraph.backends.composite.pull import Progress, Puller
 from memgraph.backends.local.backend import LocalBackend
-from memgraph.backends.local.journal import ALL, UNPUSHED, drop_dead, set_cursor
-from memgraph.backends.local.outbox import Outbox, Unit, note_time, refuse
+from memgraph.backends.local.journal import ALL, set_cursor
+from memgraph.backends.local.outbox import Outbox, Unit, refuse
 from memgraph.checks import from_micros
 from memgraph.clock import millis
 from memgraph.errors import (
@@ -40,16 +41,11 @@ _LOOK: Final = 0.02  # seconds between looks at a queue that another process may
 _PAUSE: Final = 30.0  # seconds before a refused connection is looked at again
 _RETRY: Final = 1.0  # seconds before what the local store refused is tried again, and what runs ahead is looked at
 _PATIENT: Final = 4  # of so many probes one waits longer: a way may be too slow for the others
-_TRIES: Final = 3  # of a unit that the primary has no memory for
+_TRIES: Final = 3  # of a unit that may be what the primary fails at
+_SOON: Final = (
+    2.0  # seconds after a first read until the first pull: a process of a moment, such as a command, begins none
+)
 _CONNECTION: Final = (AuthError, StoreVersionError, UnsupportedError, ReadOnlyError, ClosedError)
-
-Progress = Callable[[int], object]
-
-
-class _BusyError(UnavailableError):
-    """What was asked did not come in time, and nothing says that the primary is away."""
-
-    slow = True
 
 
 class Link:
@@ -72,6 +68,7 @@ class Link:
     ) -> None:
         self.local, self.primary, self.pusher = local, primary, pusher
         self.outbox = Outbox(local)
+        self.puller = Puller(local, self.outbox, primary, pusher, queued=self.wake, stuck=self._suspect)
         self.breaker = Breaker()
         self.drift: float | None = None
         self.problem: MemgraphError | None = None
@@ -80,7 +77,7 @@ class Link:
         self._pull_every, self._max_drift, self._deadline = pull_every, max_drift, deadline
         self._rows = _ROWS[0]
         self._tries: dict[int, int] = {}
-        self._closed = self._met = False
+        self._closed = False
         local.couple()
         self._fresh()
 
@@ -92,7 +89,6 @@ class Link:
         self._woken = 0.0
         self._progress = threading.Condition()
         self._pushing = threading.Lock()
-        self._pulling: dict[str, threading.Lock] = {}
         self._doubt: threading.Thread | None = None
         self._pull_due = 0.0
 
@@ -113,9 +109,10 @@ class Link:
 
     def follow(self, namespace: str) -> None:
         """Pull this namespace in the background from now on. Comes before every read: in a new process all begins anew."""
-        if self._pid != os.getpid():
-            self._running()
         self.followed.add(namespace)
+        if self._pid != os.getpid() or not self._runs:
+            self._pull_due = time.monotonic() + _SOON
+            self._running()
 
     def _gather(self) -> None:
         """Let a burst of writes pass, so that a push carries more of them, and takes less from who is writing."""
@@ -131,6 +128,7 @@ class Link:
     def _running(self) -> None:
         if self._pid != os.getpid():
             self.breaker = Breaker()
+            self.puller.after_fork()
             self._fresh()
         if self._pull_every is not None and not self._runs and not self._closed:
             with self._starting:
@@ -172,7 +170,10 @@ class Link:
             return 0.0
         rest = self._pull_due - time.monotonic()
         if rest <= 0:
-            self.pull_known()
+            self.look_at_clock(
+                None if self.drift is None else self.pusher
+            )  # first by one connection: credentials are tried once
+            self.puller.pull_known(self.followed)
             rest = self._pull_every or _PAUSE
             self._pull_due = time.monotonic() + rest
         return min(rest, _RETRY) if self.held else rest
@@ -194,6 +195,7 @@ class Link:
         began = self.local.wall()
         there = (primary or self.primary).ping()
         self.drift = there - (began + self.local.wall()) / 2
+        self.local.is_ahead(time.time() - there)
 
     @property
     def in_doubt(self) -> bool:
@@ -289,11 +291,11 @@ class Link:
                 self.pusher.bury(tombstones)
             pushed = self.pusher.push(operations) if operations else Pushed({}, {})
         except (StoreFullError, UnavailableError) as error:
-            if not getattr(error, "too_large", False):
+            if not getattr(error, "suspect", False):
                 raise
             self._rows = max(self._rows // 4, 1)
             tries = self._tries[units[0].number] = self._tries.get(units[0].number, 0) + 1
-            if len(units) == 1 and tries < _TRIES:
+            if len(units) == 1 and (tries < _TRIES or not self._takes_another(units[0], error)):
                 raise
             self._apart(units, error)
         except MemgraphError as error:
@@ -303,6 +305,21 @@ class Link:
         else:
             self._give_way(pushed.earlier)  # first: whoever dies in between sends it once more and hears the same
             self.outbox.done(units, pushed.feeds)
+
+    def _takes_another(self, unit: Unit, error: MemgraphError) -> bool:
+        """Whether it is this unit that the primary fails at, as it takes another; in which order they arrive is all the same."""
+        if isinstance(error, StoreFullError):
+            return True
+        for other in self.outbox.units(_ROWS[0]):
+            if other.number != unit.number and other.operations and not other.tombstones:
+                try:
+                    pushed = self.pusher.push(other.operations)
+                except MemgraphError:
+                    return False
+                self._give_way(pushed.earlier)
+                self.outbox.done([other], pushed.feeds)
+                return True
+        return False
 
     def _apart(self, units: Sequence[Unit], error: MemgraphError) -> None:
         """One of these units is refused: find it, and let the others pass."""
@@ -341,6 +358,11 @@ class Link:
                     found.setdefault(operation.namespace, []).append(operation.id)
         return found
 
+    def pull(self, namespace: str, seconds: float | None = None, progress: Progress | None = None) -> int | None:
+        """Have a namespace pulled, as `Puller.pull` does it, and the queue pushed meanwhile."""
+        self._running()
+        return self.puller.pull(namespace, seconds, progress)
+
     def wait(self, number: int, scope: Scope | None, seconds: float) -> bool:
         """Wait until everything up to a row of a scope is acknowledged; False if it is not, or the primary is found away."""
         if not self.outbox.waits(number, scope):
@@ -367,97 +389,6 @@ class Link:
         except UnavailableError as error:
             self.breaker.fail(str(error))
         return not self.outbox.waits(number, scope)
-
-    # ---- pulling
-
-    def pull_known(self) -> int:
-        """Pull every namespace that this store holds or follows; returns how many operations were news."""
-        self.look_at_clock(self.pusher)
-        cursors = self.outbox.cursors()
-        names = sorted({*cursors, *self.local.namespaces(None), *self.followed})
-        news = 0
-        for start in range(0, len(names), 500):
-            part = names[start : start + 500]
-            feeds = self.pusher.feeds(part)
-            for path in part:
-                if cursors.get(path) != feeds[path]:
-                    news += self.pull(path) or 0
-        return news
-
-    def pull(self, namespace: str, seconds: float | None = None, progress: Progress | None = None) -> int | None:
-        """Pull what others wrote in a namespace; returns how much was news here.
-
-        seconds: None for as long as it takes. Resumes where the last pull ended; None if it is not done in time.
-        A namespace from before there was a primary, or whose feed is behind what was pulled (the primary was restored from an
-        older copy), is pushed as a whole too.
-        """
-        until = None if seconds is None else time.monotonic() + seconds
-        self._running()
-        lock = self._pulling.setdefault(namespace, threading.Lock())
-        if not lock.acquire(timeout=-1 if seconds is None else max(0.0, seconds)):
-            self._suspect()
-            raise _BusyError(f"{namespace!r} is being pulled already", hint="Try again later.")
-        primary = self.pusher if seconds is None else self.primary
-        try:
-            number = primary.feeds([namespace])[namespace]
-            self._meet(primary)
-            cursor = self.outbox.cursors().get(namespace, ALL)
-            if cursor == UNPUSHED or number < cursor:
-                self.outbox.enqueue_all(namespace, self.local.operations(Scope(namespace)))
-                self.wake()
-                cursor = ALL
-            return self._pages(primary, namespace, cursor, number, until, progress) if number != cursor else 0
-        finally:
-            lock.release()
-
-    def _meet(self, primary: Primary) -> None:
-        if not self._met:
-            self.local.meet(primary.secrets())
-            self._met = True
-
-    def _pages(
-        self,
-        primary: Primary,
-        namespace: str,
-        cursor: int,
-        number: int,
-        until: float | None,
-        progress: Progress | None,
-    ) -> int | None:
-        news, place = 0, (cursor + 1, "")
-        while True:
-            page = primary.changes(namespace, place)
-            news += self._receive(namespace, page, cursor, number)
-            if progress is not None:
-                progress(len(page.operations))
-            if not page.more:
-                return news
-            place = page.place
-            if until is not None and time.monotonic() >= until:
-                return None
-
-    def _receive(self, namespace: str, page: Changes, cursor: int, number: int) -> int:
-        reached = max(cursor, page.place[0] - 1) if page.more else number
-
-        def then(connection: Any, _: Any) -> None:
-            set_cursor(connection, namespace, reached)
-            note_time(connection, "pulled")
-            if page.tombstones:
-                drop_dead(connection, {namespace})
-
-        return self.local.receive(page.operations, page.tombstones, then)
-
-    def names(self, scope: Scope, primary: Primary) -> list[str]:
-        """The namespaces of a scope on either side."""
-        if not scope.subtree:
-            return [scope.namespace]
-        return sorted(
-            {
-                scope.namespace,
-                *self.local.namespaces(scope.namespace),
-                *primary.namespaces(scope.namespace),
-            }
-        )
 
 
 def _of_connection(error: MemgraphError) -> bool:

@@ -97,6 +97,11 @@ class LocalBackend:
             self._preloading.start()
 
     @property
+    def is_ahead(self) -> Callable[[float], None]:
+        """Takes note of how many seconds this machine's clock is ahead of a primary's: so much counts as drift."""
+        return self._clock.is_ahead
+
+    @property
     def wall(self) -> Callable[[], float]:
         """This machine's clock: Unix seconds."""
         return self._clock.wall

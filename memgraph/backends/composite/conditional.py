@@ -1,0 +1,63 @@
+"""Writes under a condition, which the primary alone can judge: it writes first, and what it did is done here."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from memgraph.backends.base import Draft, Scope
+from memgraph.errors import UnavailableError
+from memgraph.models import Entry
+from memgraph.operations import Operation, Remember, Unknown, says_the_same
+
+if TYPE_CHECKING:
+    from memgraph.backends.composite.backend import CompositeBackend
+
+__all__ = ["write"]
+
+
+def write(whole: CompositeBackend, drafts: Sequence[Draft]) -> list[Entry | str]:
+    """Ask the primary, which alone can know whether a condition holds; then do here what it did."""
+    until = time.monotonic() + whole.deadline
+    ids = [draft.operation.id for draft in drafts if isinstance(draft.operation, Remember)]
+    whole.link.complain()
+    if not whole.link.breaker.closed:
+        raise UnavailableError(
+            f"a condition can be judged by {whole.primary.where} alone, which cannot be reached; nothing was written",
+            hint="Try again later, or write without a condition.",
+        )
+    for path in dict.fromkeys(draft.operation.namespace for draft in drafts):
+        scope = Scope(path)
+        if not whole.link.wait(whole.link.outbox.newest(scope), scope, max(0.0, until - time.monotonic())):
+            whole.link.complain()
+            raise UnavailableError(
+                "earlier writes have not reached the primary yet, so the condition cannot be judged; nothing was written",
+                hint="Try again later.",
+            )
+    try:
+        results = whole.primary.write(drafts)
+    except UnavailableError as error:
+        whole.failed(error)
+        found = type(error)(
+            f"{error}; whether it was written is not known (id {', '.join(ids)})",
+            hint="Repeat it with the same id: what was written is found by that.",
+        )
+        raise found from None
+    done: list[Operation | Unknown] = []
+    others: set[str] = set()
+    for draft, result in zip(drafts, results, strict=True):
+        if not result:
+            continue
+        stamped = draft.operation.stamped(result.version if isinstance(result, Entry) else result)
+        if isinstance(stamped, Remember) and isinstance(result, Entry) and not says_the_same(stamped, result):
+            others.add(stamped.namespace)
+        else:
+            done.append(stamped)
+    whole.local.receive(done, [], lambda *_: None)
+    for path in others:  # the id was there already, with other attributes: take them from where they are
+        try:
+            whole.link.pull(path, whole.deadline)
+        except UnavailableError as error:  # it is written; the next pull brings the rest
+            whole.failed(error)
+    return [whole.on_both(result) for result in results]

@@ -1,0 +1,137 @@
+"""Taking in what others wrote on the primary: per namespace, by the number of its feed, a page at a time, to be resumed."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Collection
+from typing import Any
+
+from memgraph.backends.base import Changes, Primary, Scope
+from memgraph.backends.local.backend import LocalBackend
+from memgraph.backends.local.journal import ALL, UNPUSHED, drop_dead, set_cursor
+from memgraph.backends.local.outbox import Outbox, note_time
+from memgraph.errors import UnavailableError
+
+__all__ = ["Progress", "Puller"]
+
+Progress = Callable[[int], object]
+
+
+class _BusyError(UnavailableError):
+    """What was asked did not come in time, and nothing says that the primary is away."""
+
+    slow = True
+
+
+class Puller:
+    """Pulls into a local store. Safe for threads.
+
+    primary: asked where somebody waits, pusher: where nobody does. queued: called when a pull has put something into the outbox.
+    stuck: called when a pull waits for another one that takes long.
+    """
+
+    def __init__(
+        self,
+        local: LocalBackend,
+        outbox: Outbox,
+        primary: Primary,
+        pusher: Primary,
+        queued: Callable[[], object],
+        stuck: Callable[[], object],
+    ) -> None:
+        self.local, self.outbox, self.primary, self.pusher = local, outbox, primary, pusher
+        self._queued, self._stuck = queued, stuck
+        self._met = False
+        self._locks: dict[str, threading.Lock] = {}
+
+    def after_fork(self) -> None:
+        """Locks of the parent process are not ours."""
+        self._locks = {}
+
+    def pull_known(self, followed: Collection[str]) -> int:
+        """Pull every namespace that this store holds, and these; returns how many operations were news."""
+        cursors = self.outbox.cursors()
+        names = sorted({*cursors, *self.local.namespaces(None), *followed})
+        news = 0
+        for start in range(0, len(names), 500):
+            part = names[start : start + 500]
+            feeds = self.pusher.feeds(part)
+            for path in part:
+                if cursors.get(path) != feeds[path]:
+                    news += self.pull(path) or 0
+        return news
+
+    def pull(self, namespace: str, seconds: float | None = None, progress: Progress | None = None) -> int | None:
+        """Pull what others wrote in a namespace; returns how much was news here.
+
+        seconds: None for as long as it takes. Resumes where the last pull ended; None if it is not done in time.
+        A namespace from before there was a primary, or whose feed is behind what was pulled (the primary was restored from an
+        older copy), is pushed as a whole too.
+        """
+        until = None if seconds is None else time.monotonic() + seconds
+        lock = self._locks.setdefault(namespace, threading.Lock())
+        if not lock.acquire(timeout=-1 if seconds is None else max(0.0, seconds)):
+            self._stuck()
+            raise _BusyError(f"{namespace!r} is being pulled already", hint="Try again later.")
+        primary = self.pusher if seconds is None else self.primary
+        try:
+            number = primary.feeds([namespace])[namespace]
+            self._meet(primary)
+            cursor = self.outbox.cursors().get(namespace, ALL)
+            if cursor == UNPUSHED or number < cursor:
+                self.outbox.enqueue_all(namespace, self.local.operations(Scope(namespace)))
+                self._queued()
+                cursor = ALL
+            return self._pages(primary, namespace, cursor, number, until, progress) if number != cursor else 0
+        finally:
+            lock.release()
+
+    def _meet(self, primary: Primary) -> None:
+        if not self._met:
+            self.local.meet(primary.secrets())
+            self._met = True
+
+    def _pages(
+        self,
+        primary: Primary,
+        namespace: str,
+        cursor: int,
+        number: int,
+        until: float | None,
+        progress: Progress | None,
+    ) -> int | None:
+        news, place = 0, (cursor + 1, "")
+        while True:
+            page = primary.changes(namespace, place)
+            news += self._receive(namespace, page, cursor, number)
+            if progress is not None:
+                progress(len(page.operations))
+            if not page.more:
+                return news
+            place = page.place
+            if until is not None and time.monotonic() >= until:
+                return None
+
+    def _receive(self, namespace: str, page: Changes, cursor: int, number: int) -> int:
+        reached = max(cursor, page.place[0] - 1) if page.more else number
+
+        def then(connection: Any, _: Any) -> None:
+            set_cursor(connection, namespace, reached)
+            note_time(connection, "pulled")
+            if page.tombstones:
+                drop_dead(connection, {namespace})
+
+        return self.local.receive(page.operations, page.tombstones, then)
+
+    def names(self, scope: Scope, primary: Primary) -> list[str]:
+        """The namespaces of a scope on either side."""
+        if not scope.subtree:
+            return [scope.namespace]
+        return sorted(
+            {
+                scope.namespace,
+                *self.local.namespaces(scope.namespace),
+                *primary.namespaces(scope.namespace),
+            }
+        )
