@@ -24,7 +24,7 @@ from tests.integration.replicas import again, fresh_namespace, in_touch, nothing
 from tests.neo4j_server import Server
 from tests.proxy import Proxy
 
-pytestmark = [pytest.mark.neo4j, pytest.mark.slow]
+pytestmark = pytest.mark.neo4j
 FAULTS: dict[str, Callable[[Proxy], None]] = {
     "refused": Proxy.refuse,
     "black hole": Proxy.black_hole,

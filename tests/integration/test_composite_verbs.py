@@ -35,7 +35,7 @@ from tests.integration.replicas import (
 from tests.neo4j_server import Server
 from tests.proxy import Proxy
 
-pytestmark = [pytest.mark.neo4j, pytest.mark.slow]
+pytestmark = pytest.mark.neo4j
 ANY = Filters(status="any")
 CANARY = "the canary sings"
 

@@ -148,9 +148,9 @@ class CompositeBackend:
             found = ask(self.local)
             if enough(found):
                 return found, None
-        if self.mode == "failover":
+        if self.mode == "failover" and not self.link.outbox.set_aside(scope):
             return self._from_primary(scope, ask)
-        return self._merged(scope, ask)
+        return self._merged(scope, ask)  # also where the primary refused something for good: it must not vanish here
 
     def _from_primary(self, scope: Scope, ask: Callable[[Backend], T]) -> Answer[T]:
         """The primary's answer, if it has our writes; else the local one."""

@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from time import time as machine_time
 from typing import Any, Final
 
 import memgraph.operations as ops
@@ -195,7 +196,7 @@ class Link:
         began = self.local.wall()
         there = (primary or self.primary).ping()
         self.drift = there - (began + self.local.wall()) / 2
-        self.local.is_ahead(time.time() - there)
+        self.local.is_ahead(machine_time() - there)
 
     @property
     def in_doubt(self) -> bool:

@@ -98,6 +98,13 @@ class Outbox:
             row = connection.execute(f"select 1 from outbox where ({where}) and n <= ? limit 1", [*values, number])
             return row.fetchone() is not None
 
+    def set_aside(self, scope: Scope) -> bool:
+        """Whether there are dead letters of a scope."""
+        where, values = _inside(scope)
+        with self._database.read(snapshot=False) as connection:
+            row = connection.execute(f"select 1 from dead_letter where {where} limit 1", values)
+            return row.fetchone() is not None
+
     def refused(self, namespace: str, versions: Sequence[str]) -> str | None:
         """Why one of these versions was refused for good, if one was."""
         with self._database.read(snapshot=False) as connection:
