@@ -1,13 +1,14 @@
-"""A Neo4j server that a test may kill, freeze and be locked out of, set up as docker/compose.yaml says, with TLS."""
+"""A Neo4j server that a test may kill, freeze and be locked out of, set up as docker/compose.yaml says, with TLS; and replicas."""
 
 from __future__ import annotations
 
 import contextlib
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,7 @@ from memgraph.backends.neo4j.backend import Neo4jBackend
 from memgraph.errors import AuthError
 from tests.conftest import without_server
 from tests.integration import compose
+from tests.integration.replicas import Laptop, fresh_namespace
 from tests.neo4j_server import NoServerError, Server, maven, set_password
 
 PASSWORD = "staple-battery-horse"
@@ -62,3 +64,23 @@ def own(tmp_path_factory: pytest.TempPathFactory, neo4j_version: str) -> Iterato
         server.auth = ("neo4j", PASSWORD)
         set_password(server.uri, PASSWORD)
         yield OwnServer(server, certificate, first_words)
+
+
+@pytest.fixture
+def namespace() -> str:
+    """One that no other test uses."""
+    return fresh_namespace()
+
+
+@pytest.fixture
+def laptop(neo4j_server: Server, tmp_path: Path, namespace: str) -> Iterator[Callable[..., Laptop]]:
+    """Makes replicas of the server by name, each behind a cable of its own."""
+    made: list[Laptop] = []
+
+    def make(name: str, **options: Any) -> Laptop:
+        made.append(Laptop(tmp_path / f"{name}.db", namespace, neo4j_server, **options))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()

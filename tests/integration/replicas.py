@@ -19,6 +19,7 @@ from memgraph.errors import MemgraphError, UnavailableError
 from memgraph.models import Entry
 from tests.conftest import RUN
 from tests.neo4j_server import Server
+from tests.proxy import Proxy
 from tests.views import everything
 
 T = TypeVar("T")
@@ -167,3 +168,24 @@ def write_until_killed(path: str, namespace: str, server: Server, name: str, log
             os.write(out, f"done {id}\n".encode())
         if os.getppid() != parent:
             return
+
+
+class Laptop:
+    """A replica and its cable. Its queue is pushed when something waits for it, and by sync; with pull_every by itself."""
+
+    def __init__(self, path: Path, namespace: str, server: Server, **options: Any) -> None:
+        self.path, self.cable = path, Proxy(server.port)
+        options = {"pull_every": None, **options}
+        self.memory = replica(path, namespace, server, self.cable.uri, **options)
+        self.local = sides(self.memory).local
+        self.link = sides(self.memory).link
+
+    def here(self, id: str) -> str | None:
+        """What the local store holds under an id."""
+        found = self.local.get(self.memory.path, [id], self.memory._now()).get(id)
+        return found and found.content
+
+    def close(self) -> None:
+        self.cable.heal()
+        self.memory.close()
+        self.cable.close()

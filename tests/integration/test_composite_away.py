@@ -19,16 +19,11 @@ from memgraph.errors import ClockDriftError, UnavailableError
 from memgraph.models import Entry, Selector
 from memgraph.operations import Operation, Remember, Unknown
 from memgraph.storage.bolt_errors import FaultError
-from tests.integration.replicas import again, fresh_namespace, held, in_touch, replica, sides
+from tests.integration.replicas import again, held, in_touch, replica, sides
 from tests.neo4j_server import Server
 from tests.proxy import Proxy
 
 pytestmark = pytest.mark.neo4j
-
-
-@pytest.fixture
-def namespace() -> str:
-    return fresh_namespace()
 
 
 @pytest.fixture

@@ -1,0 +1,195 @@
+"""A local store and its primary in forks, event loops and threads: they work, and leave nothing behind."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from memgraph import AsyncMemory, Memory
+from memgraph.models import Filters
+from tests.integration.replicas import (
+    again,
+    in_touch,
+    nothing_lost,
+    replica,
+)
+from tests.neo4j_server import Server
+from tests.proxy import Proxy
+
+pytestmark = pytest.mark.neo4j
+ANY = Filters(status="any")
+CANARY = "the canary sings"
+
+# ---- processes, loops and threads
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_forked_child_writes_and_closes(neo4j_server: Server, tmp_path: Path, namespace: str) -> None:
+    memory = replica(tmp_path / "a.db", namespace, neo4j_server)
+    memory.remember("before the fork", id="before")
+    in_touch(memory)
+    pid = os.fork()
+    if not pid:
+        try:
+            memory.remember("by the child", id="child")
+            assert memory.get("child").content == "by the child"
+            assert memory.get("before").degraded is None
+            memory.close()
+        except BaseException as error:
+            print(f"child: {error!r}", file=sys.stderr)
+            os._exit(1)
+        os._exit(0)
+    memory.remember("by the parent", id="parent")
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert memory.get("child").degraded is None
+    assert memory.get("child").version[-8:] != memory.get("parent").version[-8:], "another writer"
+    in_touch(memory)
+    nothing_lost(
+        neo4j_server,
+        memory,
+        {"before": "before the fork", "child": "by the child", "parent": "by the parent"},
+    )
+    memory.close()
+
+
+def test_three_event_loops_in_a_row(neo4j_server: Server, tmp_path: Path, namespace: str) -> None:
+    memory = AsyncMemory(replica(tmp_path / "a.db", namespace, neo4j_server))
+
+    async def life(turn: int) -> None:
+        entries = await asyncio.gather(*(memory.remember(f"note {turn} {n}") for n in range(5)))
+        assert (await memory.get(entries[0].id)).degraded is None
+        assert await memory.count() == 5 * (turn + 1)
+        found = await memory.search(f"note {turn}", limit=20)
+        assert {hit.entry.id for hit in found} >= {entry.id for entry in entries}
+
+    for turn in range(3):
+        asyncio.run(life(turn))
+    asyncio.run(memory.close())
+
+
+def test_verbs_work_inside_a_running_loop(neo4j_server: Server, tmp_path: Path, namespace: str) -> None:
+    async def main() -> None:
+        with replica(tmp_path / "a.db", namespace, neo4j_server, write_concern="primary") as memory:
+            entry = memory.remember("called from a coroutine", key="k")
+            assert entry.stored_on == ("local", "neo4j")
+            assert memory.current("k") == entry
+            assert memory.sync().waiting == 0
+
+    asyncio.run(main())
+
+
+def test_sixteen_threads_see_what_they_wrote(neo4j_server: Server, tmp_path: Path, namespace: str) -> None:
+    memory = replica(tmp_path / "a.db", namespace, neo4j_server)
+    written: dict[str, str] = {}
+    errors: list[BaseException] = []
+    barrier = threading.Barrier(16)
+
+    def work(name: int) -> None:
+        try:
+            barrier.wait()
+            for n in range(6):
+                entry = memory.remember(f"note {n} of {name}", key=f"k{name}", id=f"{name}-{n}")
+                written[entry.id] = entry.content
+                found = memory.current(f"k{name}")
+                assert found is not None
+                assert (found.id, found.degraded) == (entry.id, None)
+                assert len(memory.history(f"k{name}")) == n + 1
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    in_touch(memory)
+    nothing_lost(neo4j_server, memory, written)
+    assert memory.count() == 16
+    memory.close()
+
+
+LIFE = """
+import sys
+from memgraph import Memory
+with Memory.open(sys.argv[1], primary=sys.argv[2], auth=(sys.argv[4], sys.argv[5]) if sys.argv[5] else None,
+                 namespace=sys.argv[3], preload=False) as memory:
+    for n in range(20):
+        memory.remember(f"note {n}", key="k")
+    memory.current("k"), memory.search("note"), memory.history("k"), memory.count(), memory.status()
+    memory.graph()
+    print(memory.count(), file=sys.stdout)
+"""
+
+
+@pytest.mark.parametrize("state", ["well", "refused"])
+def test_no_warning_is_printed(state: str, neo4j_server: Server, tmp_path: Path, namespace: str) -> None:
+    proxy = Proxy(neo4j_server.port)
+    if state == "refused":
+        proxy.refuse()
+    values = [tmp_path / "a.db", proxy.uri, namespace, *(neo4j_server.auth or ("", ""))]
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-X", "dev", "-c", LIFE, *map(str, values)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    proxy.close()
+    assert (done.stdout, done.stderr, done.returncode) == ("1\n", "", 0)
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts open files as Linux shows them")
+@pytest.mark.parametrize("state", ["well", "refused", "black hole", "black hole in a push"])
+def test_no_thread_and_no_socket_is_left(state: str, neo4j_server: Server, tmp_path: Path, namespace: str) -> None:
+    before = _left()
+    proxy = Proxy(neo4j_server.port)
+    memory = Memory.open(
+        tmp_path / "a.db", primary=proxy.uri, auth=neo4j_server.auth, namespace=namespace, preload=False
+    )
+    memory.remember("a note", id="a")
+    again(lambda: in_touch(memory))
+    assert _left()[0] > before[0]
+    if state == "refused":
+        proxy.refuse()
+    elif state == "black hole":
+        proxy.black_hole()
+    elif state == "black hole in a push":
+        time.sleep(1)
+        proxy.black_hole()
+        memory.remember("stuck")
+        time.sleep(0.2)
+    memory.remember("the last")
+    assert memory.get("a").content == "a note"
+    memory.close()
+    again(lambda: _no_thread(before), 30)
+    proxy.close()
+    again(lambda: _no_socket(before), 30)
+
+
+def _left() -> tuple[int, int]:
+    """How many threads of ours, and how many connections to servers, there are."""
+    threads = [thread for thread in threading.enumerate() if thread.name.startswith("memgraph")]
+    return len(threads), sum(_is_socket(path) for path in Path("/proc/self/fd").iterdir())
+
+
+def _is_socket(path: Path) -> bool:
+    try:
+        return str(path.readlink()).startswith("socket:")
+    except OSError:
+        return False
+
+
+def _no_thread(before: tuple[int, int]) -> None:
+    assert _left()[0] <= before[0]
+
+
+def _no_socket(before: tuple[int, int]) -> None:
+    assert _left()[1] <= before[1]
