@@ -144,6 +144,31 @@ def test_a_purge_goes_on_here_when_the_primary_dies_between_plan_and_purge(
     assert "a1" not in nodes(neo4j_server, a.memory.path)
 
 
+def test_a_pull_in_the_middle_of_a_purge_is_no_conflict(
+    laptop: Callable[..., Laptop], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The primary has purged, a pull has taken the copies here too, and then it is our turn: what is to go is gone."""
+    a = laptop("a")
+    a.memory.remember("a secret", id="s", key="k", tags=["t"])
+    a.memory.remember("something else", id="other")
+    synced(a.memory)
+    for selector in ({"tags": ["t"]}, {"ids": ["other"]}):
+        pusher = a.link.pusher
+        plain = pusher.purge
+
+        def purged_and_pulled(*given: Any, plain: Any = plain) -> Any:
+            receipt = plain(*given)
+            a.link.pull(a.memory.path)
+            return receipt
+
+        with monkeypatch.context() as patched:
+            patched.setattr(pusher, "purge", purged_and_pulled)
+            assert a.memory.purge(selector).removed["memories"] == 1
+    assert a.here("s") is a.here("other") is None
+    assert a.local.check().ok
+    assert contents(a.memory) == {}
+
+
 @pytest.mark.parametrize("by_itself", [False, True])
 def test_a_purge_by_another_replica_takes_stored_and_queued_copies(
     by_itself: bool, laptop: Callable[..., Laptop], neo4j_server: Server, tmp_path: Path

@@ -39,7 +39,7 @@ from memgraph.models import (
     StoreStatus,
 )
 from memgraph.operations import Operation, Remember, Unknown, entry_of
-from memgraph.rules.selection import selector_digest
+from memgraph.rules.selection import same_set, selector_digest
 from memgraph.storage.sqlite.database import Database
 from memgraph.storage.sqlite.schema import SCHEMA_VERSION
 
@@ -464,20 +464,21 @@ class LocalBackend:
         return self.purge_at(plan, now, None, journal.note)
 
     def purge_at(self, plan: PurgePlan, now: datetime, version: str | None, then: Journal) -> PurgeReceipt:
-        """Carry a plan out at the version that the primary gave its purge, or at a new one."""
+        """Carry a plan out, if it still says what would go; or at the version that the primary gave its purge: then it is to be."""
         from memgraph.backends.local import purge
         from memgraph.backends.local.graph import LiveGraph
 
         scope = Scope(plan.namespace, plan.subtree)
 
         def work(connection: sqlite3.Connection) -> purge.Done:
-            graph = None
-            if plan.selector.lineage:
-                graph = LiveGraph()
-                graph.catch_up(connection)
-            fresh = purge.plan(connection, graph, scope, plan.selector, plan.at, self.database.where)
+            if version is None:
+                graph = None
+                if plan.selector.lineage:
+                    graph = LiveGraph()
+                    graph.catch_up(connection)
+                same_set(purge.plan(connection, graph, scope, plan.selector, plan.at, self.database.where), plan)
             self._clock.observe(apply.newest_version(connection) or "0" * 12 + "-0000")
-            done = purge.purge(connection, fresh, plan, version or self._clock.tick())
+            done = purge.purge(connection, plan, version or self._clock.tick())
             connection.execute("insert or replace into meta values('scrub', 1)")
             then(connection, done.operations)
             return done

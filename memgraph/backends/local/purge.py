@@ -16,7 +16,7 @@ from memgraph.backends.local.where import selector_clause
 from memgraph.clock import new_id
 from memgraph.models import Entry, PurgePlan, Selector
 from memgraph.operations import Purge
-from memgraph.rules.selection import purge_plan, same_set, selector_test, value_purges
+from memgraph.rules.selection import purge_plan, selector_test, value_purges
 
 __all__ = ["Done", "plan", "purge", "select"]
 
@@ -88,9 +88,8 @@ def plan(
     return purge_plan(scope.namespace, scope.subtree, selector, entries, now, store)
 
 
-def purge(connection: sqlite3.Connection, fresh: PurgePlan, planned: PurgePlan, version: str) -> Done:
-    """Remove what a plan names, at a version. `fresh` is the same plan made in this transaction."""
-    same_set(fresh, planned)
+def purge(connection: sqlite3.Connection, planned: PurgePlan, version: str) -> Done:
+    """Remove what a plan names, at a version."""
     before = connection.execute("select count(*) from tombstone").fetchone()[0]
     applier = Applier(connection)
     receipt = new_id()
