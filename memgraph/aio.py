@@ -106,6 +106,7 @@ class AsyncMemory:
     forget = _awaited(Memory.forget)
     restore = _awaited(Memory.restore)
     release = _awaited(Memory.release)
+    rewind = _awaited(Memory.rewind)
     undo = _awaited(Memory.undo)
     consolidate = _awaited(Memory.consolidate)
     plan_purge = _awaited(Memory.plan_purge)

@@ -846,22 +846,16 @@ class Memory:
             if wanted <= set(held.tokens):
                 yield entry
 
+    def _retiring(
+        self, entries: Sequence[Entry], cause: Any, reason: str | None, changeset: str
+    ) -> builtins.list[Operation]:
+        head = {"namespace": self._namespace, "cause": cause, "reason": reason, "changeset": changeset}
+        return [Retire(op_id=_op_id(), id=entry.id, **head) for entry in entries]
+
     def _retire(self, entries: Sequence[Entry], cause: Any, reason: str | None, dry_run: bool) -> ChangeSet:
         changeset = new_id()
         if not dry_run and entries:
-            self._write(
-                *(
-                    Retire(
-                        op_id=_op_id(),
-                        namespace=self._namespace,
-                        id=entry.id,
-                        cause=cause,
-                        reason=reason,
-                        changeset=changeset,
-                    )
-                    for entry in entries
-                )
-            )
+            self._write(*self._retiring(entries, cause, reason, changeset))
             found = self._backend.changeset(self._namespace, changeset)
             if found is not None:
                 return found
@@ -871,6 +865,48 @@ class Memory:
             namespace=self._namespace,
             cause=cause,
             at=self._now(),
+            changes=tuple(changes),
+            dry_run=dry_run,
+        )
+
+    def rewind(
+        self, filters: Filters | Mapping[str, Any], *, dry_run: bool = False, reason: str | None = None
+    ) -> ChangeSet:
+        """Take back what a run or a poisoned source wrote: an actor, a session, a source, everything since an instant, …
+
+        What it wrote goes out of use, pinned or not, and what it had replaced becomes current again, as one change-set. Nothing
+        is deleted, and `undo` reverses it. What the run forgot or pruned is not brought back.
+        dry_run: only say what would change. Raises InvalidInputError if no filter is given.
+        """
+        from memgraph.rules import rewind
+
+        narrowed = _filters(filters)
+        if narrowed == Filters():
+            raise InvalidInputError("give an actor, a session, a source, a time, or another filter", field="filters")
+        if narrowed.status is not None:
+            raise InvalidInputError("cannot narrow what is taken back", field="status", hint="Leave it out.")
+        why, now = _label(reason, "reason"), self._now()
+        written = builtins.list(self._all(narrowed.model_copy(update={"status": "any"})))
+        going = rewind.goes(written)
+        replaced = self._all(Filters(status=(Status.SUPERSEDED,)))
+        coming = rewind.becomes_current(written, replaced, now, lambda key: self.history(key).items)
+        changeset = new_id()
+        operations = self._retiring(going, "released", why, changeset)
+        if not dry_run:
+            for entry in coming:
+                operations += self._restoring(entry, why, changeset)
+            if operations:
+                self._write(*operations)
+            found = self._backend.changeset(self._namespace, changeset)
+            if found is not None:
+                return found
+        changes = [Change(id=each.id, key=each.key, before=each.status, after=Status.RELEASED) for each in going]
+        changes += [Change(id=each.id, key=each.key, before=each.status, after=Status.ACTIVE) for each in coming]
+        return ChangeSet(
+            id=changeset if dry_run else "",
+            namespace=self._namespace,
+            cause="released",
+            at=now,
             changes=tuple(changes),
             dry_run=dry_run,
         )
@@ -890,26 +926,21 @@ class Memory:
         if already is not None:
             return already
         why = _label(reason, "reason")
-        operations: builtins.list[Operation] = []
         entries = self._backend.get(
             self._namespace, [change.restored_as or change.id for change in done.changes], self._now()
         )
-        for change in done.changes:
-            entry = entries.get(change.restored_as or change.id)
-            if entry is None or entry.status is not change.after:
-                continue
-            if change.after is Status.ACTIVE:
-                operations.append(
-                    Retire(
-                        op_id=_op_id(),
-                        namespace=self._namespace,
-                        id=entry.id,
-                        cause="released",
-                        reason=why,
-                        changeset=undoing,
-                    )
-                )
-            elif entry.key is None or self.current(entry.key) is None:
+        as_left = [
+            entry
+            for change in done.changes
+            if (entry := entries.get(change.restored_as or change.id)) is not None and entry.status is change.after
+        ]
+        going = [entry for entry in as_left if entry.status is Status.ACTIVE]
+        free = {entry.key for entry in going}  # keys whose current value goes
+        operations = self._retiring(going, "released", why, undoing)
+        for entry in as_left:
+            if entry.status is not Status.ACTIVE and (
+                entry.key is None or entry.key in free or self.current(entry.key) is None
+            ):
                 operations += self._restoring(entry, why, undoing)
         if operations:
             self._write(*operations)

@@ -1,4 +1,4 @@
-"""Commands that take many memories out of use, or delete them: release, undo, plan-purge, purge, consolidate."""
+"""Commands that take many memories out of use, or delete them: release, rewind, undo, plan-purge, purge, consolidate."""
 
 from __future__ import annotations
 
@@ -79,12 +79,38 @@ def release_command(
     _show_changes(call, memory.release(**chosen, reason=reason))
 
 
+@verb("rewind", "memgraph rewind --session s-17 --dry-run", "memgraph rewind --actor crawler --since 2026-05-01T00:00:00Z --yes")
+@filter_options
+@reason_option
+@click.option("--dry-run", is_flag=True, help="Only show what would change.")
+@yes_option
+@pass_call
+def rewind_command(call: Call, filters: dict[str, Any], reason: str | None, dry_run: bool, yes: bool) -> None:
+    """Take back what a run or a poisoned source wrote.
+
+    What it wrote goes out of use, and what it had replaced becomes current again. Nothing is deleted; `undo` reverses it.
+    """
+    from memgraph.models import Filters
+
+    if not filters:
+        raise click.UsageError("Say what to take back: --actor, --session, --source, --since, or another filter.")
+    memory, chosen = call.memory(), build(Filters, filters)
+    preview = memory.rewind(chosen, dry_run=True)
+    if dry_run:
+        _show_changes(call, preview)
+        call.note("nothing was changed")
+        return
+    back = sum(change.after.value == "active" for change in preview.changes)
+    call.confirm(f"take {len(preview.changes) - back} memories out of use and bring {back} back", yes=yes)
+    _show_changes(call, memory.rewind(chosen, reason=reason))
+
+
 @verb("undo", "memgraph undo CHANGESET-ID")
 @click.argument("changeset")
 @reason_option
 @pass_call
 def undo_command(call: Call, changeset: str, reason: str | None) -> None:
-    """Take back a release or a consolidation as one."""
+    """Take back a release, a rewind or a consolidation as one."""
     _show_changes(call, call.memory().undo(changeset, reason=reason))
 
 

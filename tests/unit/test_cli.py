@@ -301,6 +301,22 @@ def test_feedback_forget_restore(ask: Callable[..., Any], run: Run) -> None:
     run("feedback", "no-such-id", "--signal", "1", code=3)
 
 
+def test_rewind_and_undo(ask: Callable[..., Any], run: Run) -> None:
+    run("remember", "Porto", "--key", "city", "--actor", "ada")
+    run("remember", "Hell", "--key", "city", "--actor", "mallory")
+    assert "1 memories out of use and bring 1 back" in run("rewind", "--actor", "mallory", code=4).stderr
+    assert [change["after"] for change in ask("rewind", "--actor", "mallory", "--dry-run")["changes"]] == [
+        "released",
+        "active",
+    ]
+    assert ask("current", "city")["content"] == "Hell"
+    done = ask("rewind", "--actor", "mallory", "--yes")
+    assert ask("current", "city")["content"] == "Porto"
+    ask("undo", done["id"])
+    assert ask("current", "city")["content"] == "Hell"
+    run("rewind", code=2)
+
+
 def test_release_and_undo(ask: Callable[..., Any], run: Run) -> None:
     for content in ("old plan A", "old plan B", "new plan"):
         ask("remember", content)

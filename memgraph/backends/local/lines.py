@@ -232,7 +232,7 @@ def changeset(connection: sqlite3.Connection, path: str, id: str) -> ChangeSet |
     retired = _retired(connection, ns, id.removeprefix("undo:"))  # what an undo brings back, by the root of its copies
     changes = [_change(memory, key, cause, version, retired.get(memory)) for memory, key, cause, version in life]
     for origin, key, version, copy in copies:
-        memory, before = retired.get(origin or copy, (origin or copy, Status.FORGOTTEN))
+        memory, before = retired.get(origin or copy, (origin or copy, Status.SUPERSEDED))
         changes.append(
             Change(id=memory, key=key, before=before, after=Status.ACTIVE, version=version, restored_as=copy)
         )
@@ -262,6 +262,6 @@ def _retired(connection: sqlite3.Connection, ns: int | None, id: str) -> dict[st
 
 def _change(memory: str, key: str | None, cause: str, version: str, retired: tuple[str, Status] | None) -> Change:
     if cause == "restored":
-        before = retired[1] if retired else Status.RELEASED
+        before = retired[1] if retired else Status.SUPERSEDED
         return Change(id=memory, key=key, before=before, after=Status.ACTIVE, version=version)
     return Change(id=memory, key=key, before=Status.ACTIVE, after=Status(cause), version=version)

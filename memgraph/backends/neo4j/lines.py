@@ -207,10 +207,10 @@ def _change(row: dict[str, Any], retired: dict[str, tuple[str, Status]]) -> Chan
     id, key, cause, version = row["id"], row["key"], row["cause"], row["at"]
     if cause is None:
         root = row["origin"] or id
-        memory, before = retired.get(root, (root, Status.FORGOTTEN))
+        memory, before = retired.get(root, (root, Status.SUPERSEDED))
         return Change(id=memory, key=key, before=before, after=Status.ACTIVE, version=version, restored_as=id)
     if cause == "restored":
-        before = retired[id][1] if id in retired else Status.RELEASED
+        before = retired[id][1] if id in retired else Status.SUPERSEDED
         return Change(id=id, key=key, before=before, after=Status.ACTIVE, version=version)
     return Change(id=id, key=key, before=Status.ACTIVE, after=Status(cause), version=version)
 

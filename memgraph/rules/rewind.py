@@ -1,0 +1,46 @@
+"""Taking back what a run or a source wrote: which memories go out of use, and which become current again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+
+from memgraph.clock import recorded_at
+from memgraph.models import Entry, Status
+
+__all__ = ["becomes_current", "goes"]
+
+
+def goes(written: Iterable[Entry]) -> list[Entry]:
+    """Those of the run's memories that are in use, pinned or not."""
+    return [entry for entry in written if entry.status is Status.ACTIVE]
+
+
+def becomes_current(
+    written: Sequence[Entry], replaced: Iterable[Entry], now: datetime, line: Callable[[str], Sequence[Entry]]
+) -> list[Entry]:
+    """What the run had replaced, oldest first: of a key the newest value that is not the run's, if the run's is the newest of all.
+
+    written: everything of the run, of any status. replaced: superseded memories, of the run or not. line: all values of a key,
+    oldest first. What has expired since, or was taken out of use otherwise, stays so.
+    """
+    run = {entry.id for entry in written}
+    of_keys: dict[str, Entry] = {}
+    others: list[Entry] = []
+    for entry in replaced:
+        over = entry.expires_at is not None and entry.expires_at <= now
+        if entry.id in run or entry.superseded_by not in run or over:
+            continue
+        if entry.key is None:
+            others.append(entry)
+        elif entry.key not in of_keys or of_keys[entry.key].version < entry.version:
+            of_keys[entry.key] = entry
+    keyed = [entry for key, entry in of_keys.items() if _newest(line(key)).id in run]
+    return sorted([*others, *keyed], key=lambda entry: entry.version)
+
+
+def _newest(line: Sequence[Entry]) -> Entry:
+    """The newest value that was not over already when it was written."""
+    return next(
+        entry for entry in reversed(line) if entry.valid_to is None or entry.valid_to > recorded_at(entry.version)
+    )
