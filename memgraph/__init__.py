@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     )
     from memgraph.memory import Embedder, Memory
     from memgraph.models import (
+        Act,
         BucketDiff,
         Change,
         ChangeSet,
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
         Event,
         Filters,
         Hit,
+        Hold,
         Lineage,
         Neighbourhood,
         Page,
@@ -73,8 +75,8 @@ _HOMES = {
         "StoreLockedError", "StoreVersionError", "UnavailableError", "UnsupportedError",
     ),
     "memgraph.models": (
-        "BucketDiff", "Change", "ChangeSet", "CheckReport", "Condition", "ConsolidationReport", "Count",
-        "DeadLetter", "Diff", "Duplicate", "Edge", "Entry", "Event", "Filters", "Hit", "Lineage",
+        "Act", "BucketDiff", "Change", "ChangeSet", "CheckReport", "Condition", "ConsolidationReport", "Count",
+        "DeadLetter", "Diff", "Duplicate", "Edge", "Entry", "Event", "Filters", "Hit", "Hold", "Lineage",
         "Neighbourhood", "Page", "Problem", "PurgePlan", "PurgeReceipt", "SearchResult", "Selector", "Stats",
         "Status", "StoreStatus", "SyncDiff", "SyncReport", "SyncStatus", "Trust",
     ),
@@ -82,6 +84,7 @@ _HOMES = {
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "Act",
     "AsyncMemory",
     "AuthError",
     "BucketDiff",
@@ -103,6 +106,7 @@ __all__ = [
     "Event",
     "Filters",
     "Hit",
+    "Hold",
     "InvalidInputError",
     "LegalHoldError",
     "Lineage",

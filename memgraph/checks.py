@@ -41,6 +41,9 @@ MAX_METADATA_DEPTH: Final = 100
 MAX_BATCH: Final = 10_000
 MAX_TAGS: Final = 256
 _INT64: Final = 1 << 63
+LEDGER: Final = "~ledger"
+"""The first segment of namespaces that hold what is kept beside the data; no caller can name one."""
+
 _RESERVED_TYPES: Final = frozenset({"supersedes", "restores", "unrelated", "current", "latest", "past", "about"})
 _UNSEEN: Final = frozenset({"Zs", "Zl", "Zp", "Cc", "Cf"})
 
@@ -112,8 +115,11 @@ def names(values: object, field: str) -> tuple[str, ...]:
     return found
 
 
-def namespace(value: object, field: str = "namespace") -> str:
-    """A namespace as one path. Takes `"acme/user-1"` or its segments `("acme", "user-1")`; none or empty is refused."""
+def namespace(value: object, field: str = "namespace", *, ledger: bool = False) -> str:
+    """A namespace as one path. Takes `"acme/user-1"` or its segments `("acme", "user-1")`; none or empty is refused.
+
+    ledger: whether it may be one that no caller can name.
+    """
     parts: list[str] = []
     if isinstance(value, str):
         parts = value.split("/")
@@ -126,6 +132,8 @@ def namespace(value: object, field: str = "namespace") -> str:
         raise InvalidInputError("is empty; every call names one namespace", field=field)
     if "" in parts:
         raise InvalidInputError("has an empty segment", field=field)
+    if parts[0] == LEDGER and not ledger:
+        raise InvalidInputError(f"{LEDGER!r} is reserved", field=field, hint="Choose another first segment.")
     return name("/".join(name(part, field) for part in parts), field)
 
 

@@ -20,6 +20,7 @@ from memgraph.backends.base import Backend, Draft, Preparable, Query, Ranking, R
 from memgraph.clock import millis, new_id, version_floor
 from memgraph.errors import ClockDriftError, ConflictError, InvalidInputError, NotFoundError, UnsupportedError
 from memgraph.models import (
+    Act,
     Change,
     ChangeSet,
     CheckReport,
@@ -29,6 +30,7 @@ from memgraph.models import (
     Edge,
     Entry,
     Filters,
+    Hold,
     Lineage,
     Neighbourhood,
     Page,
@@ -63,6 +65,8 @@ from memgraph.rules.caption import caption
 
 if TYPE_CHECKING:
     import networkx as nx
+
+    from memgraph.ledger import Ledger
 
 __all__ = ["Embedder", "Memory"]
 
@@ -264,7 +268,7 @@ class Memory:
         path = checks.namespace(prefix, "prefix") if prefix else None
         if not self._root:
             path = f"{self._namespace}/{path}" if path else self._namespace
-        return self._backend.namespaces(path)
+        return [found for found in self._backend.namespaces(path) if found.split("/")[0] != checks.LEDGER]
 
     @property
     def backend(self) -> Backend:
@@ -819,6 +823,7 @@ class Memory:
             raise InvalidInputError("give a query or filters", field="query")
         why = _label(reason, "reason")
         entries = [entry for entry in self._matching(query, narrowed) if not entry.pinned]
+        self._ledger.refuse(entries, "release")
         return self._retire(entries, "released", why, dry_run)
 
     def _matching(self, query: str | None, filters: Filters) -> Iterator[Entry]:
@@ -888,6 +893,7 @@ class Memory:
         why, now = _label(reason, "reason"), self._now()
         written = builtins.list(self._all(narrowed.model_copy(update={"status": "any"})))
         going = rewind.goes(written)
+        self._ledger.refuse(going, "rewind")
         replaced = self._all(Filters(status=(Status.SUPERSEDED,)))
         coming = rewind.becomes_current(written, replaced, now, lambda key: self.history(key).items)
         changeset = new_id()
@@ -950,8 +956,8 @@ class Memory:
     def consolidate(self, dry_run: bool = False, threshold: float | None = None) -> ConsolidationReport:
         """Clean up: prune what is worth less than the threshold (0.05), count what has expired, report near-duplicates.
 
-        Pinned memories and those that a user or the system vouches for stay. Nothing is deleted: `undo(changeset)` takes
-        it back. Running it again at the same instant changes nothing.
+        Pinned memories, those under a legal hold and those that a user or the system vouches for stay. Nothing is deleted:
+        `undo(changeset)` takes it back. Running it again at the same instant changes nothing.
         """
         from memgraph.rules import consolidation
         from memgraph.rules.text import query_terms
@@ -959,16 +965,19 @@ class Memory:
         limit = consolidation.THRESHOLD if threshold is None else threshold
         entries = self._all(Filters(status=(Status.ACTIVE, Status.EXPIRED)))
         plan = consolidation.plan(entries, self._now(), lambda text: query_terms(text), limit)
-        changeset = None
-        if plan.prune and not dry_run:
-            found = self._backend.get(self._namespace, plan.prune, self._now())
-            active = [entry for entry in found.values() if entry.status is Status.ACTIVE]
+        changeset, pruned = None, plan.prune
+        if pruned:
+            found = self._backend.get(self._namespace, pruned, self._now())
+            held = {id for _, id in self._ledger.held(found.values())}
+            pruned = tuple(id for id in pruned if id not in held)
+        if pruned and not dry_run:
+            active = [found[id] for id in pruned if id in found and found[id].status is Status.ACTIVE]
             changeset = self._retire(active, "pruned", None, dry_run=False).id
         return ConsolidationReport(
             namespace=self._namespace,
             before=plan.before,
-            after=plan.after,
-            pruned=plan.prune,
+            after=plan.after + len(plan.prune) - len(pruned),
+            pruned=pruned,
             expired=len(plan.expired),
             duplicates=plan.duplicates,
             changeset=changeset,
@@ -982,19 +991,85 @@ class Memory:
         return self._backend.plan_purge(self._scope(subtree), _selector(selector), self._now())
 
     def purge(
-        self, plan_or_selector: PurgePlan | Selector | Mapping[str, Any], *, subtree: bool = False
+        self,
+        plan_or_selector: PurgePlan | Selector | Mapping[str, Any],
+        *,
+        subtree: bool = False,
+        by: str | None = None,
     ) -> PurgeReceipt:
         """Delete for good what a plan names or a selector matches, so that no replay, restore or import brings it back.
 
-        A plan whose set has changed since raises ConflictError; then nothing was removed.
+        by: who does it, by default the operating system's user; it stands in the receipt and in the audit.
+        A plan whose set has changed since raises ConflictError, a legal hold on any of it LegalHoldError; then nothing was removed.
+        An interrupted purge is finished by the same call once more.
         """
+        who = self._operator(by)
         if isinstance(plan_or_selector, PurgePlan):
             plan = plan_or_selector
             if plan.namespace != self._namespace:
                 raise ConflictError("the plan was made for another namespace", hint="Make it where you apply it.")
         else:
             plan = self.plan_purge(plan_or_selector, subtree=subtree)
-        return self._backend.purge(plan, self._now())
+        self._ledger.refuse(self._planned(plan), "purge", plan.subtree)
+        key, digests = f"purge {plan.digest}", {"plan_digest": plan.digest}
+        if plan.total:
+            self._ledger.note("purge begun", who, digests | {"memories": plan.total}, key)
+        receipt = self._backend.purge(plan, self._now()).model_copy(update={"by": who})
+        self._ledger.note("purge", who, {"receipt": receipt.model_dump(mode="json")}, key)
+        return receipt
+
+    def _planned(self, plan: PurgePlan) -> Iterator[Entry]:
+        for path, ids in plan.ids.items():
+            for part in _pages(ids):
+                yield from self._backend.get(path, part, self._now()).values()
+
+    # ---- holds and the audit
+
+    @property
+    def _ledger(self) -> Ledger:
+        from memgraph.ledger import Ledger
+
+        return Ledger(self._backend, self._namespace, self._now)
+
+    def _operator(self, by: str | None) -> str:
+        from memgraph.ledger import operator
+
+        return operator() if by is None else checks.name(by, "by")
+
+    def hold(
+        self,
+        selector: Selector | Mapping[str, Any],
+        *,
+        subtree: bool = False,
+        reason: str | None = None,
+        by: str | None = None,
+    ) -> Hold:
+        """Put a legal hold: what the selector matches, now or later, cannot be purged, released, rewound or pruned.
+
+        subtree: in the namespaces below too. by: who, by default the operating system's user. Raises InvalidInputError.
+        """
+        chosen = _selector(selector)
+        if chosen.lineage:
+            raise InvalidInputError("a hold cannot widen to lines", field="lineage", hint="Name the key or the ids.")
+        return self._ledger.add(chosen, bool(subtree), self._operator(by), _label(reason, "reason"))
+
+    def lift_hold(self, id: str, *, by: str | None = None) -> Hold:
+        """Take a legal hold of this namespace away; what it selected is purged with it. Raises NotFoundError."""
+        return self._ledger.lift(checks.name(id, "id"), self._operator(by))
+
+    def holds(self) -> builtins.list[Hold]:
+        """The legal holds that concern this namespace: its own, and those of its ancestors that reach down to it."""
+        return self._ledger.holds()
+
+    def audit(self) -> builtins.list[Act]:
+        """What administrators and agents did here, oldest first, without content: purges with their receipts, holds, imports;
+
+        and, as the history itself tells it, what was forgotten, released, pruned, rewound, undone and restored.
+        """
+        from memgraph.ledger import acts_of
+
+        told = acts_of(self._namespace, _operations(self._backend.operations(self._scope())))
+        return sorted([*told, *self._ledger.acts()], key=lambda act: (act.at, act.id))
 
     # ---- administration
 
@@ -1055,6 +1130,7 @@ class Memory:
         scope = self._scope(subtree=True)
         spaces: dict[str, builtins.list[Remember]] = {}
         for operation in operations:
+            checks.namespace(operation.namespace)
             if not self._root and not scope.holds(operation.namespace):
                 raise InvalidInputError(
                     f"holds memories outside of namespace {self._namespace!r}",

@@ -14,6 +14,7 @@ from memgraph import checks
 from memgraph.errors import InvalidInputError
 
 __all__ = [
+    "Act",
     "BucketDiff",
     "Change",
     "ChangeSet",
@@ -29,6 +30,7 @@ __all__ = [
     "Event",
     "Filters",
     "Hit",
+    "Hold",
     "Lineage",
     "Neighbourhood",
     "Page",
@@ -484,6 +486,7 @@ class PurgeReceipt(Value):
 
     removed: counts by kind of copy. scrubbed: whether the write-ahead log was emptied too; where another reader held it,
     it is emptied at the next chance. not_reached: what may still hold a copy. unknown_ids: ids asked for that were not there.
+    by: who did it, where that is known.
     """
 
     id: str
@@ -498,6 +501,33 @@ class PurgeReceipt(Value):
     tombstones: int
     not_reached: tuple[str, ...] = ()
     unknown_ids: int = 0
+    by: str | None = None
+
+
+class Hold(Value):
+    """A legal hold: what its selector matches cannot be purged, released, pruned or rewound until it is lifted.
+
+    subtree: in the namespaces below too. by: who put it, since when.
+    """
+
+    id: str
+    namespace: str
+    subtree: bool = False
+    selector: Selector
+    by: str
+    since: datetime
+    reason: str | None = None
+
+
+class Act(Value):
+    """Something that an administrator, or an agent, did to a store: no content. by: who, where that is known."""
+
+    id: str
+    at: datetime
+    what: str
+    namespace: str
+    by: str | None = None
+    details: dict[str, Any] = {}
 
 
 class Problem(Value):

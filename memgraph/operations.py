@@ -235,7 +235,7 @@ def parse(line: dict[str, Any]) -> Operation | Unknown:
             parse_version(found.version)
         except (KeyError, ValidationError):
             raise InvalidInputError("not an operation: it lacks op_id, version or namespace", field="op") from None
-        checks.namespace(found.namespace)
+        checks.namespace(found.namespace, ledger=True)
         return found
     try:
         operation: Operation = _known().validate_python(line)
@@ -243,5 +243,5 @@ def parse(line: dict[str, Any]) -> Operation | Unknown:
         where = ".".join(str(part) for part in error.errors(include_input=False)[0]["loc"][1:])
         raise InvalidInputError("is missing or has the wrong type", field=where or "op") from None
     parse_version(operation.version)
-    checks.namespace(operation.namespace)
+    checks.namespace(operation.namespace, ledger=True)
     return operation

@@ -24,6 +24,7 @@ BELOW = {  # a room may import itself, values, and these
     "backends.neo4j": {"backends.base", "rules", "storage"},
     "backends.composite": {"backends.base", "backends.local", "backends.neo4j", "rules", "storage"},
     "interchange": set(),
+    "ledger": {"backends.base", "rules"},
     "memory": {
         "backends.base",
         "backends.local",
@@ -31,6 +32,7 @@ BELOW = {  # a room may import itself, values, and these
         "backends.composite",
         "rules",
         "interchange",
+        "ledger",
         "config",
     },
     "aio": {"memory"},

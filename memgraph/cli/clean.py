@@ -2,51 +2,22 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from memgraph.cli.call import PARTIAL, Call, pass_call, verb
 from memgraph.cli.files import write_file
-from memgraph.cli.options import build, filter_options, given, reason_option, subtree_option, yes_option
+from memgraph.cli.options import build, filter_options, reason_option, selector_options, subtree_option, yes_option
 from memgraph.cli.output import facts
 from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.views.plain import escape
 
 if TYPE_CHECKING:
     from memgraph.models import ChangeSet, ConsolidationReport, PurgePlan, PurgeReceipt
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def _selector_options(function: F) -> F:
-    """Add the options of a purge's selector; the command gets them as one mapping `selector`."""
-
-    @filter_options
-    @click.option("--id", "ids", multiple=True, metavar="ID", help="This memory; may be given again.")
-    @click.option("--key", metavar="KEY", help="Every version of this key.")
-    @click.option("--text", metavar="TEXT", help="What holds exactly this text, upper and lower case alike.")
-    @click.option("--lineage", is_flag=True, help="The whole line of each match too.")
-    @click.option("--everything", is_flag=True, help="Every memory of the namespace.")
-    @functools.wraps(function)
-    def command(
-        *args: Any,
-        filters: dict[str, Any],
-        ids: tuple[str, ...],
-        key: str | None,
-        text: str | None,
-        lineage: bool,
-        everything: bool,
-        **kwargs: Any,
-    ) -> Any:
-        chosen = given(ids=ids, key=key, text=text, lineage=lineage or None, everything=everything or None)
-        return function(*args, selector={**filters, **chosen}, **kwargs)
-
-    return command  # type: ignore[return-value]
 
 
 @verb("release", "memgraph release old project plan --dry-run", "memgraph release --session s-17 --yes")
@@ -79,7 +50,11 @@ def release_command(
     _show_changes(call, memory.release(**chosen, reason=reason))
 
 
-@verb("rewind", "memgraph rewind --session s-17 --dry-run", "memgraph rewind --actor crawler --since 2026-05-01T00:00:00Z --yes")
+@verb(
+    "rewind",
+    "memgraph rewind --session s-17 --dry-run",
+    "memgraph rewind --actor crawler --since 2026-05-01T00:00:00Z --yes",
+)
 @filter_options
 @reason_option
 @click.option("--dry-run", is_flag=True, help="Only show what would change.")
@@ -127,7 +102,7 @@ def _show_changes(call: Call, changes: ChangeSet) -> None:
 
 
 @verb("plan-purge", "memgraph plan-purge --subject ada --out plan.json", "memgraph plan-purge --text 'Rua Nova 7'")
-@_selector_options
+@selector_options
 @subtree_option
 @click.option("--out", type=click.Path(dir_okay=False, writable=True), help="Write the plan to this file, for `purge`.")
 @pass_call
@@ -145,7 +120,7 @@ def plan_purge_command(call: Call, selector: dict[str, Any], subtree: bool, out:
     "memgraph purge --id ID --lineage",
     "memgraph purge --plan plan.json --yes",
 )
-@_selector_options
+@selector_options
 @subtree_option
 @click.option("--plan", "plan_file", type=click.Path(exists=True, dir_okay=False), help="Do what this plan says.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be deleted.")

@@ -30,7 +30,8 @@ SECTIONS: Final[dict[str, dict[str, str]]] = {
     "Write": dict.fromkeys(
         ("remember", "remember-many", "supersede", "relate", "unrelate", "feedback", "forget", "restore"), "write"
     ),
-    "Clean": dict.fromkeys(("release", "rewind", "undo", "plan-purge", "purge", "consolidate"), "clean"),
+    "Clean": dict.fromkeys(("release", "rewind", "undo", "plan-purge", "purge", "consolidate"), "clean")
+    | dict.fromkeys(("hold", "audit"), "ledger"),
     "Move": dict.fromkeys(("export", "import", "graph"), "transfer"),
     "Sync": {"sync": "sync"},
     "Run": dict.fromkeys(("init", "status", "stats", "doctor", "config", "completion"), "admin") | {"tour": "tour"},

@@ -202,3 +202,29 @@ def build(model: Callable[..., Any], values: dict[str, Any]) -> Any:
         field = str(first["loc"][0]) if first["loc"] else ""
         message = re.sub(rf"^Value error, (?:{re.escape(field)}: )?", "", first["msg"])
         raise InvalidInputError(message, field=field) from None
+
+
+def selector_options(function: F) -> F:
+    """Add the options of a purge's selector; the command gets them as one mapping `selector`."""
+
+    @filter_options
+    @click.option("--id", "ids", multiple=True, metavar="ID", help="This memory; may be given again.")
+    @click.option("--key", metavar="KEY", help="Every version of this key.")
+    @click.option("--text", metavar="TEXT", help="What holds exactly this text, upper and lower case alike.")
+    @click.option("--lineage", is_flag=True, help="The whole line of each match too.")
+    @click.option("--everything", is_flag=True, help="Every memory of the namespace.")
+    @functools.wraps(function)
+    def command(
+        *args: Any,
+        filters: dict[str, Any],
+        ids: tuple[str, ...],
+        key: str | None,
+        text: str | None,
+        lineage: bool,
+        everything: bool,
+        **kwargs: Any,
+    ) -> Any:
+        chosen = given(ids=ids, key=key, text=text, lineage=lineage or None, everything=everything or None)
+        return function(*args, selector={**filters, **chosen}, **kwargs)
+
+    return command  # type: ignore[return-value]

@@ -159,3 +159,18 @@ def test_what_filters_refuse() -> None:
     for bad in ({"colour": "red"}, {"status": "deleted"}, {"subject": ""}, {"tags": ["a", ""]}):
         with pytest.raises((InvalidInputError, ValidationError)):
             Filters(**bad)
+
+
+def test_pages_of_names_that_look_like_cursors(memory: Memory) -> None:
+    """Whatever a namespace and an id hold, a page goes on where it ended."""
+    odd = memory.namespace("a~b", "~5~c")
+    ids = [f"~{n}~x/{n}" for n in range(7)]
+    odd.remember_many([{"content": f"note {n}", "id": id} for n, id in enumerate(ids)])
+    found, after = [], None
+    while True:
+        page = odd.list(limit=2, after=after)
+        found += [entry.id for entry in page]
+        after = page.next
+        if after is None:
+            break
+    assert found == ids[::-1]

@@ -153,7 +153,7 @@ def test_late_writes_stay_dead(memory: Memory, clock: FrozenClock) -> None:
         Retire(op_id="y", namespace=ns, version=before, id="i", cause="forgotten"),
     ])  # fmt: skip
     assert ids(memory) == set()
-    newer = version_floor(clock.now) + "-00000000"
+    newer = version_floor(clock.advance()) + "-00000000"
     memory.backend.apply([Remember(**late, id="newer", version=newer, subject="ann")])
     assert ids(memory) == {"newer"}
 

@@ -13,6 +13,7 @@ from memgraph.backends.composite.breaker import Breaker
 from memgraph.backends.local.backend import LocalBackend
 from memgraph.backends.local.journal import ALL, UNPUSHED, set_cursor
 from memgraph.backends.local.outbox import Outbox, refuse
+from memgraph.checks import LEDGER
 from memgraph.errors import ConflictError
 from memgraph.operations import Relate, Remember
 
@@ -34,6 +35,7 @@ def names(outbox: Outbox, rows: int = 1000) -> list[list[str]]:
     return [
         [each.id if isinstance(each, Remember) else type(each).__name__ for each in unit.operations]
         for unit in outbox.units(rows)
+        if not any(each.namespace.startswith(LEDGER) for each in unit.operations)
     ]
 
 

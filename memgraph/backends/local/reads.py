@@ -7,16 +7,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
-from memgraph import checks
 from memgraph.backends.base import Scope
 from memgraph.backends.local.rows import COLUMNS, STATUSES, entry
 from memgraph.backends.local.tombs import Tombs
 from memgraph.backends.local.where import clause
 from memgraph.checks import from_micros
-from memgraph.clock import parse_version, version_floor
-from memgraph.errors import InvalidInputError
+from memgraph.clock import version_floor
 from memgraph.models import Entry, Filters, Page, Status
 from memgraph.rules import lineage as laws
+from memgraph.rules.cursor import cursor, place
 from memgraph.rules.selection import conditions_match
 
 __all__ = [
@@ -122,7 +121,7 @@ def _rows(
         where = f"memory.ns in (select value from json_each(?)) and {where}"
         values = [str([ns for ns, _ in spaces]), *values]
     if after is not None:
-        version, path, id = cursor(after)
+        version, path, id = place(after)
         where += " and (memory.version, namespace.path, memory.id) < (?, ?, ?) and memory.version <= ?"
         values += [version, path, id, version]
     yield from connection.execute(
@@ -130,19 +129,6 @@ def _rows(
         f" where memory.version is not null and {where} order by {order}",
         values,
     )
-
-
-def cursor(after: str) -> tuple[str, str, str]:
-    """The place that a page ended at, from its `next`."""
-    version, _, rest = after.partition("~")
-    path, _, id = rest.partition("~")
-    try:
-        parse_version(version)
-        checks.name(id, "after")
-        checks.namespace(path)
-    except InvalidInputError:
-        raise InvalidInputError("is not the `next` of a page", field="after") from None
-    return version, path, id
 
 
 def page(
@@ -156,7 +142,7 @@ def page(
         if filters.where and not conditions_match(found.metadata, filters.where):
             continue
         if len(items) == limit:
-            following = f"{items[-1].version}~{items[-1].namespace}~{items[-1].id}" if items else None
+            following = cursor(items[-1]) if items else None
             break
         items.append(found)
     return Page(tuple(items), following)

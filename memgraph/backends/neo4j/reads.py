@@ -12,6 +12,7 @@ from memgraph.backends.neo4j.where import ABOVE, parameters, place
 from memgraph.clock import recorded_at, version_floor
 from memgraph.models import Entry, Filters, Page, Stats, Status
 from memgraph.rules import lineage as laws
+from memgraph.rules.cursor import cursor
 from memgraph.rules.selection import conditions_match
 from memgraph.storage.bolt import Runner
 
@@ -104,7 +105,7 @@ def page(runner: Runner, scope: Scope, filters: Filters, now: datetime, limit: i
     ):
         if len(items) == limit:
             last = items[-1]
-            return Page(tuple(items), f"{last.version}~{last.namespace}~{last.id}")
+            return Page(tuple(items), cursor(last))
         items.append(found)
     return Page(tuple(items), None)
 

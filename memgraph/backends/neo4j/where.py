@@ -5,10 +5,9 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any, Final, Literal
 
-from memgraph import checks
-from memgraph.clock import EPOCH, parse_version, version_floor
-from memgraph.errors import InvalidInputError
+from memgraph.clock import EPOCH, version_floor
 from memgraph.models import Filters
+from memgraph.rules import cursor
 from memgraph.rules.selection import wanted_status
 
 __all__ = ["ABOVE", "BEGIN", "parameters", "place"]
@@ -49,12 +48,5 @@ def place(after: str | None) -> dict[str, Any]:
     """The place that a page ended at, from its `next`; where a list begins for None."""
     if after is None:
         return BEGIN
-    version, _, rest = after.partition("~")
-    path, _, id = rest.partition("~")
-    try:
-        parse_version(version)
-        checks.name(id, "after")
-        checks.namespace(path)
-    except InvalidInputError:
-        raise InvalidInputError("is not the `next` of a page", field="after") from None
+    version, path, id = cursor.place(after)
     return {"version": version, "path": path, "id": id}

@@ -1,0 +1,172 @@
+"""Legal holds and administrative acts: kept as memories in a namespace beside the data, so that they reach every replica.
+
+The ledger of `acme/user-1` is the namespace `~ledger/acme/user-1`; no caller can name it. Acts hold no content. A hold's
+selector is data: it is purged when the hold is lifted.
+"""
+
+from __future__ import annotations
+
+import getpass
+import json
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
+from typing import Any, Final
+
+from memgraph import operations as ops
+from memgraph.backends.base import Backend, Draft, Scope
+from memgraph.checks import LEDGER
+from memgraph.clock import new_id, recorded_at
+from memgraph.errors import LegalHoldError, NotFoundError
+from memgraph.models import Act, Entry, Filters, Hold, Selector
+from memgraph.rules.selection import selector_digest, selector_test
+
+__all__ = ["Ledger", "acts_of", "operator"]
+
+_PAGE: Final = 500
+_KINDS: Final = {"released": "release", "pruned": "prune", "forgotten": "forget"}
+
+
+def operator() -> str:
+    """Who acts, where nobody is named: the name of the operating system's user."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):
+        return "unknown"
+
+
+class Ledger:
+    """What is kept beside the data of one namespace. now: the time, aware."""
+
+    def __init__(self, backend: Backend, namespace: str, now: Callable[[], datetime]) -> None:
+        self._backend, self._namespace, self._now = backend, namespace, now
+        self._space = f"{LEDGER}/{namespace}"
+
+    # ---- holds
+
+    def add(self, selector: Selector, subtree: bool, by: str, reason: str | None) -> Hold:
+        """Put a hold."""
+        hold = Hold(
+            id=new_id(),
+            namespace=self._namespace,
+            subtree=subtree,
+            selector=selector,
+            by=by,
+            since=self._now(),
+            reason=reason,
+        )
+        self._backend.write([self._draft("hold", hold.model_dump_json(), hold.id), self._act("hold", by, _told(hold))])
+        return hold
+
+    def lift(self, id: str, by: str) -> Hold:
+        """Take a hold away, and what it selected with it. Raises NotFoundError."""
+        found = next((hold for hold in self.holds() if hold.id == id), None)
+        if found is None or found.namespace != self._namespace:
+            raise NotFoundError(f"id: no hold of this id on namespace {self._namespace!r}")
+        scope, now = Scope(self._space), self._now()
+        self._backend.purge(self._backend.plan_purge(scope, Selector(ids=(id,)), now), now)
+        self._backend.write([self._act("lift", by, _told(found))])
+        return found
+
+    def holds(self, subtree: bool = False) -> list[Hold]:
+        """The holds that concern this namespace, oldest first: its own, and its ancestors' that reach down to it.
+
+        subtree: those of its descendants too.
+        """
+        found = [Hold.model_validate_json(entry.content) for entry in self._all(Scope(self._space, subtree), "hold")]
+        parts = self._namespace.split("/")
+        for length in range(1, len(parts)):
+            above = Scope("/".join([LEDGER, *parts[:length]]))
+            holds = (Hold.model_validate_json(entry.content) for entry in self._all(above, "hold"))
+            found += [hold for hold in holds if hold.subtree]
+        return sorted(found, key=lambda hold: (hold.since, hold.id))
+
+    def held(self, entries: Iterable[Entry], subtree: bool = False) -> dict[tuple[str, str], str]:
+        """Which of these memories are under a hold: the id of one by namespace and id."""
+        tests = [(hold, selector_test(hold.selector, self._now())) for hold in self.holds(subtree)]
+        if not tests:
+            return {}
+        return {
+            (entry.namespace, entry.id): hold.id
+            for entry in entries
+            for hold, test in tests
+            if Scope(hold.namespace, hold.subtree).holds(entry.namespace) and test(entry)
+        }
+
+    def refuse(self, entries: Iterable[Entry], what: str, subtree: bool = False) -> None:
+        """Raise LegalHoldError if any of these is under a hold."""
+        held = self.held(entries, subtree)
+        if held:
+            raise LegalHoldError(
+                f"{len(held)} of the memories to {what} are under a legal hold ({', '.join(sorted(set(held.values())))})",
+                hint="Narrow what you select, or lift the hold: `memgraph hold list`, `memgraph hold lift ID`.",
+            )
+
+    # ---- acts
+
+    def note(self, what: str, by: str, details: dict[str, Any], key: str | None = None) -> None:
+        """Write an act down. key: of an act that is told again when it has gone on; only the last counts."""
+        self._backend.write([self._act(what, by, details, key)])
+
+    def acts(self) -> Iterator[Act]:
+        """What was written down, newest first."""
+        for entry in self._all(Scope(self._space), "act"):
+            yield Act(id=entry.id, at=entry.recorded_at, namespace=self._namespace, **json.loads(entry.content))
+
+    def _act(self, what: str, by: str, details: dict[str, Any], key: str | None = None) -> Draft:
+        content = json.dumps({"what": what, "by": by, "details": details}, ensure_ascii=False, sort_keys=True)
+        return self._draft("act", content, new_id(), key)
+
+    def _draft(self, kind: str, content: str, id: str, key: str | None = None) -> Draft:
+        operation = ops.Remember(
+            op_id=new_id(), namespace=self._space, id=id, key=key, kind=kind, content=content, source="memgraph"
+        )
+        return Draft(operation, fresh=True)
+
+    def _all(self, scope: Scope, kind: str) -> Iterator[Entry]:
+        after = None
+        while True:
+            page = self._backend.list(scope, Filters(kinds=(kind,)), self._now(), _PAGE, after)
+            yield from page
+            after = page.next
+            if after is None:
+                return
+
+
+def _told(hold: Hold) -> dict[str, Any]:
+    """What an act says of a hold: not what it selects."""
+    digest = selector_digest(hold.selector, hold.namespace, hold.subtree)
+    return {"hold": hold.id, "selector_digest": digest}
+
+
+def acts_of(namespace: str, operations: Iterable[ops.Operation | ops.Unknown]) -> list[Act]:
+    """The acts that a namespace's operations tell of, oldest first: what was forgotten, released, pruned, restored, rewound."""
+    groups: dict[str, list[ops.Operation]] = {}
+    for operation in operations:
+        restored = isinstance(operation, ops.Remember) and operation.restores is not None
+        if restored or isinstance(operation, ops.Retire | ops.Restore):
+            assert not isinstance(operation, ops.Unknown)
+            groups.setdefault(getattr(operation, "changeset", None) or operation.version, []).append(operation)
+    return sorted(
+        (_derived(namespace, name, group) for name, group in groups.items()), key=lambda act: (act.at, act.id)
+    )
+
+
+def _derived(namespace: str, name: str, group: list[ops.Operation]) -> Act:
+    retired = [each for each in group if isinstance(each, ops.Retire)]
+    back = len(group) - len(retired)
+    if name.startswith("undo:"):
+        what = "undo"
+    elif retired and back:
+        what = "rewind"
+    else:
+        what = _KINDS[retired[0].cause] if retired else "restore"
+    first = min(group, key=lambda each: each.version)
+    details: dict[str, Any] = {"out of use": len(retired), "back": back}
+    return Act(
+        id=name,
+        at=recorded_at(first.version),
+        what=what,
+        namespace=namespace,
+        by=getattr(first, "actor", None) if isinstance(first, ops.Retire | ops.Restore) else None,
+        details={what: count for what, count in details.items() if count},
+    )

@@ -1,0 +1,152 @@
+"""What is under a legal hold stays; what administrators did is told, without content."""
+
+from __future__ import annotations
+
+import pytest
+
+from memgraph import Memory
+from memgraph.errors import InvalidInputError, LegalHoldError, NotFoundError
+from memgraph.models import Status
+from tests.conftest import FrozenClock
+
+
+def test_a_hold_blocks_what_removes_and_nothing_else(memory: Memory, clock: FrozenClock) -> None:
+    held = memory.remember("Ada lives in Porto", key="city", subject="ada")
+    free = memory.remember("Bo lives in Berlin", subject="bo")
+    hold = memory.hold({"subject": "ada"}, reason="case 17", by="counsel")
+    later = memory.remember("Ada moved to Braga", key="city", subject="ada")
+    assert [(each.id, each.by, each.reason, each.selector.subject) for each in memory.holds()] == [
+        (hold.id, "counsel", "case 17", "ada")
+    ]
+    for what in (
+        lambda: memory.purge({"subject": "ada"}),
+        lambda: memory.purge({"ids": [held.id]}),
+        lambda: memory.purge({"everything": True}),
+        lambda: memory.purge(memory.plan_purge({"key": "city"})),
+        lambda: memory.release("moved"),
+        lambda: memory.release(filters={"subject": "ada"}),
+        lambda: memory.rewind({"subject": "ada"}),
+    ):
+        with pytest.raises(LegalHoldError, match=hold.id) as refused:
+            what()
+        assert "ada" not in str(refused.value).lower()
+    assert {entry.id for entry in memory.list({"status": "any"})} == {held.id, later.id, free.id}
+    memory.purge({"ids": [free.id]})
+    memory.forget(later.id)
+    memory.restore(later.id)
+    lifted = memory.lift_hold(hold.id)
+    assert lifted.id == hold.id
+    assert memory.holds() == []
+    assert memory.purge({"subject": "ada"}).removed["memories"] == 3
+    with pytest.raises(NotFoundError):
+        memory.lift_hold(hold.id)
+
+
+def test_a_hold_reaches_below_only_if_it_says_so(memory: Memory) -> None:
+    below = memory.namespace("team", "ada")
+    below.remember("a note", tags=["t"])
+    flat = memory.hold({"tags": ["t"]})
+    assert below.holds() == []
+    deep = memory.hold({"tags": ["t"]}, subtree=True)
+    assert [hold.id for hold in below.holds()] == [deep.id]
+    for purge in (
+        lambda: below.purge({"everything": True}),
+        lambda: memory.purge({"everything": True}, subtree=True),
+    ):
+        with pytest.raises(LegalHoldError):
+            purge()
+    with pytest.raises(NotFoundError):
+        below.lift_hold(deep.id)
+    memory.lift_hold(deep.id)
+    own = below.hold({"tags": ["t"]})
+    with pytest.raises(LegalHoldError, match=own.id):
+        memory.purge({"everything": True}, subtree=True)
+    below.lift_hold(own.id)
+    assert memory.purge({"everything": True}, subtree=True).removed["memories"] == 1
+    memory.lift_hold(flat.id)
+
+
+def test_what_is_held_is_not_pruned(memory: Memory, clock: FrozenClock) -> None:
+    held = memory.remember("a trifle", confidence=0.1, subject="ada")
+    gone = memory.remember("another trifle", confidence=0.1)
+    hold = memory.hold({"subject": "ada"})
+    clock.advance(3 * 365 * 86400)
+    report = memory.consolidate(dry_run=True)
+    assert report.pruned == (gone.id,)
+    assert memory.consolidate().pruned == (gone.id,)
+    assert memory.get(held.id).status is Status.ACTIVE
+    memory.lift_hold(hold.id)
+    assert memory.consolidate().pruned == (held.id,)
+
+
+@pytest.mark.parametrize("selector", [{}, {"text": "x", "lineage": True}])
+def test_a_hold_that_cannot_be_kept_is_refused(memory: Memory, selector: dict[str, object]) -> None:
+    with pytest.raises(InvalidInputError):
+        memory.hold(selector)
+
+
+def test_a_lifted_hold_leaves_nothing_of_what_it_selected(memory: Memory) -> None:
+    hold = memory.hold({"text": "the canary sings"})
+    memory.lift_hold(hold.id)
+    assert "canary" not in "".join(act.model_dump_json() for act in memory.audit())
+
+
+def test_the_ledger_is_no_namespace_of_callers(memory: Memory) -> None:
+    memory.remember("x")
+    memory.hold({"subject": "ada"})
+    assert [path for path in memory.namespaces() if "ledger" in path] == []
+    with pytest.raises(InvalidInputError):
+        memory.namespaces("~ledger/x")
+    for segments in (("~ledger",), ("~ledger", "x")):
+        with pytest.raises(InvalidInputError):
+            Memory(memory.backend, namespace=segments)
+
+
+def test_the_audit_tells_what_was_done_by_whom(memory: Memory, clock: FrozenClock) -> None:
+    for n in range(4):
+        memory.remember(f"canary {n}", key=f"k{n}", subject="canary", session="s")
+        clock.advance()
+    released = memory.release("canary 0")
+    clock.advance()
+    memory.undo(released.id)
+    clock.advance()
+    memory.forget(key="k1")
+    clock.advance()
+    memory.restore(memory.history("k1")[0].id)
+    clock.advance()
+    memory.rewind({"session": "s"}, reason="canary")
+    clock.advance()
+    hold = memory.hold({"key": "k9"}, by="counsel")
+    clock.advance()
+    memory.lift_hold(hold.id, by="counsel")
+    clock.advance()
+    receipt = memory.purge({"key": "k2"}, by="dpo")
+    assert receipt.by == "dpo"
+    acts = memory.audit()
+    assert [(act.what, act.by) for act in acts] == [
+        ("release", None),
+        ("undo", None),
+        ("forget", None),
+        ("restore", None),
+        ("release", None),
+        ("hold", "counsel"),
+        ("lift", "counsel"),
+        ("purge", "dpo"),
+    ]
+    assert acts[-1].details["receipt"]["id"] == receipt.id
+    assert acts[0].details == {"out of use": 1}
+    assert "canary" not in "".join(act.model_dump_json() for act in acts)
+    assert [act.at for act in acts] == sorted(act.at for act in acts)
+
+
+def test_many_acts_are_all_told(memory: Memory, clock: FrozenClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are read a page at a time."""
+    monkeypatch.setattr("memgraph.ledger._PAGE", 3)
+    for n in range(8):
+        memory.hold({"subject": f"s{n}"})
+        clock.advance()
+    assert len(memory.holds()) == 8
+    assert [act.what for act in memory.audit()] == ["hold"] * 8
+    memory.remember("about s5", subject="s5")
+    with pytest.raises(LegalHoldError):
+        memory.purge({"everything": True})
