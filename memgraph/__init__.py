@@ -53,6 +53,7 @@ if TYPE_CHECKING:
         Neighbourhood,
         Page,
         Problem,
+        PurgeCheck,
         PurgePlan,
         PurgeReceipt,
         SearchResult,
@@ -77,7 +78,7 @@ _HOMES = {
     "memgraph.models": (
         "Act", "BucketDiff", "Change", "ChangeSet", "CheckReport", "Condition", "ConsolidationReport", "Count",
         "DeadLetter", "Diff", "Duplicate", "Edge", "Entry", "Event", "Filters", "Hit", "Hold", "Lineage",
-        "Neighbourhood", "Page", "Problem", "PurgePlan", "PurgeReceipt", "SearchResult", "Selector", "Stats",
+        "Neighbourhood", "Page", "Problem", "PurgeCheck", "PurgePlan", "PurgeReceipt", "SearchResult", "Selector", "Stats",
         "Status", "StoreStatus", "SyncDiff", "SyncReport", "SyncStatus", "Trust",
     ),
 }  # fmt: skip
@@ -116,6 +117,7 @@ __all__ = [
     "NotFoundError",
     "Page",
     "Problem",
+    "PurgeCheck",
     "PurgePlan",
     "PurgeReceipt",
     "PurgedError",

@@ -108,6 +108,7 @@ class AsyncMemory:
     release = _awaited(Memory.release)
     rewind = _awaited(Memory.rewind)
     undo = _awaited(Memory.undo)
+    verify_purge = _awaited(Memory.verify_purge)
     hold = _awaited(Memory.hold)
     lift_hold = _awaited(Memory.lift_hold)
     holds = _awaited(Memory.holds)

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeVar
 
 from memgraph import checks
-from memgraph.backends.base import Backend, Draft, Preparable, Query, Ranking, Replica, Scope
+from memgraph.backends.base import Backend, Draft, OnDisk, Preparable, Query, Ranking, Replica, Scope
 from memgraph.clock import millis, new_id, version_floor
 from memgraph.errors import ClockDriftError, ConflictError, InvalidInputError, NotFoundError, UnsupportedError
 from memgraph.models import (
@@ -34,6 +34,7 @@ from memgraph.models import (
     Lineage,
     Neighbourhood,
     Page,
+    PurgeCheck,
     PurgePlan,
     PurgeReceipt,
     SearchResult,
@@ -1022,6 +1023,48 @@ class Memory:
         for path, ids in plan.ids.items():
             for part in _pages(ids):
                 yield from self._backend.get(path, part, self._now()).values()
+
+    def verify_purge(
+        self,
+        receipt: PurgeReceipt,
+        selector: Selector | Mapping[str, Any] | None = None,
+        texts: Sequence[str] = (),
+    ) -> PurgeCheck:
+        """Look once more whether what a purge took is gone: its tombstones, what the selector matches, the bytes of the files.
+
+        selector: the one that was purged, which a receipt does not repeat; it is recognised by its digest. What was written
+        after the purge is not counted. texts: looked for byte for byte in the store's files, where there are any.
+        Raises InvalidInputError for another selector.
+        """
+        from memgraph.receipts import count_in_file
+        from memgraph.rules.selection import selector_digest
+
+        looked, found = [f"tombstones of {self._namespace}"], dict[str, int]()
+        items = itertools.takewhile(
+            lambda item: isinstance(item, dict), self._backend.operations(self._scope(subtree=True))
+        )
+        tombstones = sum(isinstance(item, dict) and item.get("receipt") == receipt.id for item in items)
+        if receipt.tombstones and not tombstones:
+            found["tombstones that are missing"] = receipt.tombstones
+        if selector is not None:
+            chosen = _selector(selector)
+            digests = {selector_digest(chosen, self._namespace, subtree): subtree for subtree in (False, True)}
+            if receipt.selector_digest not in digests:
+                raise InvalidInputError("is not the one that the receipt is of", field="selector")
+            scope = self._scope(digests[receipt.selector_digest])
+            looked.append(f"memories of {self._namespace} on {receipt.store}")
+            left = sum(entry.version <= receipt.version for entry in self._backend.select(scope, chosen, self._now()))
+            if left:
+                found["memories"] = left
+        if self._backend.status(self._namespace).scrub_pending:
+            found["files that wait to be scrubbed"] = 1
+        if texts and isinstance(self._backend, OnDisk):
+            for path in self._backend.files():
+                looked.append(f"bytes of {path}")
+                count = count_in_file(path, [checks.text(text, "texts") for text in texts])
+                if count:
+                    found[str(path)] = count
+        return PurgeCheck(receipt=receipt.id, ok=not found, looked_at=tuple(looked), found=found, tombstones=tombstones)
 
     # ---- holds and the audit
 

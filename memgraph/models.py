@@ -35,6 +35,7 @@ __all__ = [
     "Neighbourhood",
     "Page",
     "Problem",
+    "PurgeCheck",
     "PurgePlan",
     "PurgeReceipt",
     "SearchResult",
@@ -486,7 +487,7 @@ class PurgeReceipt(Value):
 
     removed: counts by kind of copy. scrubbed: whether the write-ahead log was emptied too; where another reader held it,
     it is emptied at the next chance. not_reached: what may still hold a copy. unknown_ids: ids asked for that were not there.
-    by: who did it, where that is known.
+    by: who did it, where that is known. signature: Ed25519, hexadecimal, over everything else; see `memgraph.receipts`.
     """
 
     id: str
@@ -502,6 +503,20 @@ class PurgeReceipt(Value):
     not_reached: tuple[str, ...] = ()
     unknown_ids: int = 0
     by: str | None = None
+    signature: str | None = None
+
+
+class PurgeCheck(Value):
+    """What a second look after a purge found. looked_at: where, in words. found: what is still there, by place; empty if ok.
+
+    tombstones: how many of the receipt's are in force here; the receipt says how many it made.
+    """
+
+    receipt: str
+    ok: bool
+    looked_at: tuple[str, ...]
+    found: dict[str, int]
+    tombstones: int
 
 
 class Hold(Value):

@@ -25,6 +25,7 @@ BELOW = {  # a room may import itself, values, and these
     "backends.composite": {"backends.base", "backends.local", "backends.neo4j", "rules", "storage"},
     "interchange": set(),
     "ledger": {"backends.base", "rules"},
+    "receipts": set(),
     "memory": {
         "backends.base",
         "backends.local",
@@ -33,13 +34,14 @@ BELOW = {  # a room may import itself, values, and these
         "rules",
         "interchange",
         "ledger",
+        "receipts",
         "config",
     },
     "aio": {"memory"},
     "integrations": {"memory"},
     "agent": {"memory", "aio", "rules"},
     "admin": {"memory"},
-    "cli": {"memory", "views", "rules", "config", "telemetry", "integrations", "admin", "agent"},
+    "cli": {"memory", "receipts", "views", "rules", "config", "telemetry", "integrations", "admin", "agent"},
     "__init__": {"aio", "memory"},
     "__main__": {"cli"},
 }

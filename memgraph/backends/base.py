@@ -10,6 +10,7 @@ import builtins
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from memgraph.models import (
@@ -42,6 +43,7 @@ __all__ = [
     "Changes",
     "Draft",
     "Facts",
+    "OnDisk",
     "Preparable",
     "Primary",
     "Pushed",
@@ -250,6 +252,15 @@ class Backend(Protocol):
 
     def close(self) -> None:
         """Release files and connections. Closing twice is fine."""
+        ...
+
+
+@runtime_checkable
+class OnDisk(Protocol):
+    """A backend that keeps copies in files of this machine."""
+
+    def files(self) -> builtins.list[Path]:
+        """Its files that are there now; none for a store in memory."""
         ...
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from memgraph.cli.call import PARTIAL, Call, pass_call, verb
+from memgraph.cli.call import PARTIAL, Call, is_terminal, pass_call, verb
 from memgraph.cli.files import write_file
 from memgraph.cli.options import build, filter_options, reason_option, selector_options, subtree_option, yes_option
 from memgraph.cli.output import facts
@@ -118,21 +119,56 @@ def plan_purge_command(call: Call, selector: dict[str, Any], subtree: bool, out:
     "purge",
     "memgraph purge --key ada/city --yes",
     "memgraph purge --id ID --lineage",
-    "memgraph purge --plan plan.json --yes",
+    "memgraph purge --apply plan.json --yes --out receipt.json",
+    "memgraph purge verify receipt.json --subject ada --grep 'Rua Nova 7'",
 )
+@click.argument("action", type=click.Choice(("verify",)), required=False)
+@click.argument("receipt_file", metavar="[RECEIPT]", required=False, type=click.Path(exists=True, dir_okay=False))
 @selector_options
 @subtree_option
-@click.option("--plan", "plan_file", type=click.Path(exists=True, dir_okay=False), help="Do what this plan says.")
+@click.option(
+    "--apply", "--plan", "plan_file", type=click.Path(exists=True, dir_okay=False), help="Do what this plan says."
+)
 @click.option("--dry-run", is_flag=True, help="Only show what would be deleted.")
+@click.option("--out", type=click.Path(dir_okay=False, writable=True), help="Write the receipt to this file.")
+@click.option("--by", metavar="NAME", help="Who does it; else the operating system's user.")
+@click.option(
+    "--key-file",
+    envvar="MEMGRAPH_SIGNING_KEY",
+    type=click.Path(exists=True, dir_okay=False),
+    help="Sign the receipt with this Ed25519 key (PEM); for verify: the public one. [MEMGRAPH_SIGNING_KEY]",
+)
+@click.option(
+    "--grep", "texts", multiple=True, metavar="TEXT", help="For verify: look for it in every byte of the files."
+)
 @yes_option
 @pass_call
 def purge_command(
-    call: Call, selector: dict[str, Any], subtree: bool, plan_file: str | None, dry_run: bool, yes: bool
+    call: Call,
+    action: str | None,
+    receipt_file: str | None,
+    selector: dict[str, Any],
+    subtree: bool,
+    plan_file: str | None,
+    dry_run: bool,
+    out: str | None,
+    by: str | None,
+    key_file: str | None,
+    texts: tuple[str, ...],
+    yes: bool,
 ) -> None:
     """Delete memories for good, active or not, in every copy.
 
     It prints a receipt. Exit code 6 if a part is still to be done or an id was not there, 3 if none of the ids was.
+    verify: look once more whether what a receipt is of is gone; exit code 1 if something was found.
     """
+    if action is not None:
+        if receipt_file is None or plan_file or dry_run or out or subtree:
+            raise click.UsageError("verify takes a receipt, what was selected, --grep and --key-file.")
+        _verify(call, Path(receipt_file), selector, texts, key_file)
+        return
+    if texts:
+        raise click.UsageError("--grep goes with verify.")
     if plan_file and (selector or subtree):
         raise click.UsageError("A plan says already what to purge; leave out the other options.")
     plan = _read_plan(Path(plan_file)) if plan_file else _plan(call, selector, subtree)
@@ -141,15 +177,64 @@ def purge_command(
         call.show(plan, lambda: _plan_lines(plan))
         call.note("nothing was changed")
         return
+    if not yes:
+        _show_sample(call, plan)
     call.confirm(f"purge {plan.total} memories for good", yes=yes)
     if unknown and plan.total == 0:
         raise NotFoundError(f"none of these ids is there: {', '.join(unknown)}")
-    receipt = call.memory().purge(plan)
+    receipt = call.memory().purge(plan, by=by)
+    if key_file:
+        from memgraph.receipts import sign
+
+        receipt = sign(receipt, Path(key_file))
+    if out:
+        write_file(Path(out), receipt.model_dump_json(indent=2).encode() + b"\n")
     call.show(receipt, lambda: _receipt_lines(receipt, unknown))
     if unknown:
         call.note(f"not there: {', '.join(unknown)}")
     if unknown or not receipt.scrubbed:
         click.get_current_context().exit(PARTIAL)
+
+
+_SAMPLE: Final = 5  # memories that are shown before they are purged
+
+
+def _show_sample(call: Call, plan: PurgePlan) -> None:
+    """Some of what would go, for the person who is asked; never to a file or a pipe."""
+    if call.as_json or call.quiet or not is_terminal(sys.stderr):
+        return
+    ids = plan.ids.get(plan.namespace, ())[:_SAMPLE]
+    for entry in (call.memory().get(id) for id in ids):
+        call.note(f"  {entry.id}  {entry.content[:80]}")
+    if plan.total > len(ids):
+        call.note(f"  and {plan.total - len(ids)} more")
+
+
+def _verify(call: Call, path: Path, selector: dict[str, Any], texts: tuple[str, ...], key_file: str | None) -> None:
+    from memgraph import receipts
+    from memgraph.models import Selector
+
+    receipt = receipts.read(path.read_bytes())
+    signed = None if key_file is None else receipts.is_signed_by(receipt, Path(key_file))
+    chosen = build(Selector, selector) if selector else None
+    check = call.memory().verify_purge(receipt, chosen, texts)
+
+    def lines() -> Iterator[str]:
+        verdict = "nothing is left" if check.ok else "something is left"
+        yield f"{verdict} of what receipt {escape(check.receipt)} is of"
+        yield from facts(
+            (
+                ("looked at", check.looked_at),
+                ("found", check.found),
+                ("tombstones in force", check.tombstones),
+                ("signature", None if signed is None else "good" if signed else "not by this key"),
+                ("not looked at", receipt.not_reached),
+            )
+        )
+
+    call.show(check.model_dump(mode="json") | {"signed": signed}, lines)
+    if not check.ok or signed is False:
+        click.get_current_context().exit(1)
 
 
 def _plan(call: Call, selector: dict[str, Any], subtree: bool) -> PurgePlan:

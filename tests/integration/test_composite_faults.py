@@ -20,9 +20,10 @@ from memgraph.errors import StoreCorruptError
 from memgraph.models import Entry
 from tests.integration import replicas
 from tests.integration.conftest import OwnServer
-from tests.integration.replicas import again, fresh_namespace, in_touch, nothing_lost, replica, sides, synced
+from tests.integration.replicas import LATER, again, fresh_namespace, in_touch, nothing_lost, replica, sides, synced
 from tests.neo4j_server import Server
 from tests.proxy import Proxy
+from tests.views import everything
 
 pytestmark = pytest.mark.neo4j
 FAULTS: dict[str, Callable[[Proxy], None]] = {
@@ -382,14 +383,14 @@ def kills(server: Server, folder: Path, rounds: int) -> None:
         with replica(path, namespace, server, pull_every=None) as memory:
             unsent += sides(memory).link.outbox.newest() > 0
             memory.sync()
-            found = {entry.id for entry in memory.list({"status": "any"}, limit=10_000)}
+            found = {entry.id for entry in everything(memory.backend, namespace, LATER)}
             lost = {id for id in acknowledged if not (id in found or all(f"{id}.{part}" in found for part in range(3)))}
             assert not lost
     assert unsent, "no kill came between a local commit and its push"
     with replica(path, namespace, server) as memory:
         in_touch(memory)
         assert sides(memory).local.check().ok
-        found = {entry.id for entry in memory.list({"status": "any"}, limit=10_000)}
+        found = {entry.id for entry in everything(memory.backend, namespace, LATER)}
         for id in acknowledged.keys() | maybe.keys():
             assert ({f"{id}.{part}" for part in range(3)} <= found) or not (
                 {f"{id}.{part}" for part in range(3)} & found

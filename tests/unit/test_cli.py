@@ -17,51 +17,13 @@ from xml.etree import ElementTree as ET
 import click
 import networkx as nx
 import pytest
-from click.testing import CliRunner, Result
 
 from memgraph import Memory, Status, Trust, __version__, errors
 from memgraph.cli import options, tour
 from memgraph.cli.main import SECTIONS, cli, exit_code
+from tests.unit.conftest import Run, strict
 
 COMMANDS = [name for section in SECTIONS.values() for name in section]
-Run = Callable[..., Result]
-
-
-@pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The path of the store that the commands of this test use; it is not there yet."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("MEMGRAPH_STORE", str(tmp_path / "memory.db"))
-    return tmp_path / "memory.db"
-
-
-@pytest.fixture
-def run(store: Path) -> Run:
-    """Run the command in this process; the exit code must be `code`."""
-
-    def call(*arguments: str, code: int = 0, input: str | bytes | None = None) -> Result:
-        result = CliRunner().invoke(cli, list(arguments), input=input)
-        assert result.exit_code == code, (result.stdout, result.stderr, result.exception)
-        return result
-
-    return call
-
-
-@pytest.fixture
-def ask(run: Run) -> Callable[..., Any]:
-    """Run the command with --json and return what it answers."""
-
-    def call(*arguments: str, code: int = 0, input: str | bytes | None = None) -> Any:
-        return strict(run("--json", *arguments, code=code, input=input).stdout)
-
-    return call
-
-
-def strict(text: str) -> Any:
-    def refuse(constant: str) -> Any:
-        raise ValueError(constant)
-
-    return json.loads(text, parse_constant=refuse)
 
 
 def process(*arguments: str, **options: Any) -> subprocess.CompletedProcess[bytes]:
@@ -75,7 +37,7 @@ def test_every_public_verb_has_a_command() -> None:
     not_commands = {"open", "from_env", "namespace", "close", "backend", "path"}
     renamed = {"check": "doctor", "set_up": "init", "export_to": "export", "import_from": "import"}
     renamed |= dict.fromkeys(("sync_diff", "sync_repair", "dead_letters", "retry_dead_letters"), "sync")
-    renamed |= {"holds": "hold", "lift_hold": "hold"}
+    renamed |= {"verify_purge": "purge", "holds": "hold", "lift_hold": "hold"}
     verbs = {name for name, _ in inspect.getmembers(Memory) if not name.startswith("_")} - not_commands
     assert {renamed.get(verb, verb.replace("_", "-")) for verb in verbs} | {"config", "completion", "tour"} == set(
         COMMANDS
@@ -92,7 +54,7 @@ def test_every_command_has_help_with_an_example_and_the_common_options(name: str
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_example_is_one_that_the_command_takes(name: str, store: Path) -> None:
-    for file in ("backup.jsonl", "talk.json", "facts.jsonl", "plan.json"):
+    for file in ("backup.jsonl", "talk.json", "facts.jsonl", "plan.json", "receipt.json"):
         Path(file).touch()
     with click.Context(cli, info_name="memgraph") as context:
         command = cli.get_command(context, name)

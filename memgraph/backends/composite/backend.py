@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from memgraph.backends.base import Backend, Draft, Preparable, Primary, Query, Scope
@@ -322,6 +323,10 @@ class CompositeBackend:
             self.failed(error)
             return ()
         return (self.link.pusher,)
+
+    def files(self) -> builtins.list[Path]:
+        """The files of the local store."""
+        return self.local.files()
 
     def plan_purge(self, scope: Scope, selector: Selector, now: datetime) -> PurgePlan:
         """What a purge would remove on both sides, or here while the primary is away."""

@@ -463,8 +463,12 @@ class LocalBackend:
         """Remove for good what a plan names."""
         return self.purge_at(plan, now, None, journal.note)
 
-    def purge_at(self, plan: PurgePlan, now: datetime, version: str | None, then: Journal) -> PurgeReceipt:
-        """Carry a plan out, if it still says what would go; or at the version that the primary gave its purge: then it is to be."""
+    def purge_at(
+        self, plan: PurgePlan, now: datetime, version: str | None, then: Journal, receipt: str | None = None
+    ) -> PurgeReceipt:
+        """Carry a plan out, if it still says what would go; or at the version, and by the receipt, that the primary gave
+        its purge: then it is to be.
+        """
         from memgraph.backends.local import purge
         from memgraph.backends.local.graph import LiveGraph
 
@@ -478,7 +482,7 @@ class LocalBackend:
                     graph.catch_up(connection)
                 same_set(purge.plan(connection, graph, scope, plan.selector, plan.at, self.database.where), plan)
             self._clock.observe(apply.newest_version(connection) or "0" * 12 + "-0000")
-            done = purge.purge(connection, plan, version or self._clock.tick())
+            done = purge.purge(connection, plan, version or self._clock.tick(), receipt)
             connection.execute("insert or replace into meta values('scrub', 1)")
             then(connection, done.operations)
             return done
@@ -500,6 +504,11 @@ class LocalBackend:
             not_reached=("backups and exports made before", *self._damaged_copies()),
             unknown_ids=len(set(plan.selector.ids) - {id for ids in plan.ids.values() for id in ids}),
         )
+
+    def files(self) -> builtins.list[Path]:
+        """The store's file and its write-ahead log."""
+        path = self.database.path
+        return [] if path is None else [each for each in (path, Path(f"{path}-wal")) if each.exists()]
 
     def _damaged_copies(self) -> builtins.list[str]:
         """Files that a repair has kept beside the store."""

@@ -88,11 +88,11 @@ def plan(
     return purge_plan(scope.namespace, scope.subtree, selector, entries, now, store)
 
 
-def purge(connection: sqlite3.Connection, planned: PurgePlan, version: str) -> Done:
-    """Remove what a plan names, at a version."""
+def purge(connection: sqlite3.Connection, planned: PurgePlan, version: str, receipt: str | None = None) -> Done:
+    """Remove what a plan names, at a version. receipt: the id that a primary gave it already."""
     before = connection.execute("select count(*) from tombstone").fetchone()[0]
     applier = Applier(connection)
-    receipt = new_id()
+    receipt = receipt or new_id()
     operations: list[Purge] = []
     spaces = list(planned.ids)
     if planned.selector.everything and planned.namespace not in spaces:

@@ -1,0 +1,120 @@
+"""Receipts of purges: signatures, and a second look at the store and the bytes of its files."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from memgraph import Memory
+from memgraph.errors import InvalidInputError
+from memgraph.receipts import count_in_file, is_signed_by, read, sign
+from tests.unit.conftest import Run
+from tests.unit.test_cli import process
+
+CANARY = "the canary of Rua Nova 7"
+
+
+def key(folder: Path, name: str = "key.pem") -> Path:
+    made = Ed25519PrivateKey.generate()
+    private = made.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    (folder / name).write_bytes(private)
+    public = made.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+    (folder / f"public-{name}").write_bytes(public)
+    return folder / name
+
+
+def test_a_signature_is_of_one_receipt_and_one_key(tmp_path: Path) -> None:
+    mine, other = key(tmp_path), key(tmp_path, "other.pem")
+    with Memory.open(":memory:", preload=False) as memory:
+        memory.remember(CANARY, subject="ada")
+        receipt = memory.purge({"subject": "ada"})
+    signed = sign(receipt, mine)
+    again = read(signed.model_dump_json().encode())
+    assert again == signed
+    assert is_signed_by(again, tmp_path / "public-key.pem")
+    assert is_signed_by(again, mine)
+    assert not is_signed_by(again, tmp_path / "public-other.pem")
+    assert not is_signed_by(again, other)
+    assert not is_signed_by(receipt, mine), "one without a signature"
+    for name, value in (("version", "x"), ("removed", {"memories": 0}), ("by", "somebody else"), ("signature", "zz")):
+        assert not is_signed_by(signed.model_copy(update={name: value}), mine), name
+    (tmp_path / "none.pem").write_text("no key")
+    with pytest.raises(InvalidInputError, match="Ed25519"):
+        sign(receipt, tmp_path / "none.pem")
+    with pytest.raises(InvalidInputError):
+        read(b"{}")
+
+
+def test_a_second_look_finds_what_is_left(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    with Memory.open(path, preload=False) as memory:
+        memory.remember(CANARY, subject="ada")
+        memory.remember("a bystander")
+        receipt = memory.purge({"text": "canary"})
+        check = memory.verify_purge(receipt, {"text": "canary"}, [CANARY, "Rua Nova"])
+        assert (check.ok, check.found, check.tombstones) == (True, {}, receipt.tombstones)
+        assert {f"bytes of {path}", f"bytes of {path}-wal"} <= set(check.looked_at)
+        with pytest.raises(InvalidInputError, match="not the one"):
+            memory.verify_purge(receipt, {"text": "bystander"})
+        later = memory.remember(f"{CANARY}, written again")
+        assert memory.verify_purge(receipt, {"text": "canary"}).ok, "what is written afterwards is not its business"
+        found = memory.verify_purge(receipt, {"text": "canary"}, [CANARY])
+        assert not found.ok
+        assert sum(found.found.values()) >= 1
+        memory.purge({"ids": [later.id]})
+        assert memory.verify_purge(receipt, {"text": "canary"}, [CANARY]).ok
+    with sqlite3.connect(path) as connection:
+        connection.execute("delete from tombstone")
+    connection.close()
+    with Memory.open(path, preload=False) as memory:
+        assert memory.verify_purge(receipt).found == {"tombstones that are missing": receipt.tombstones}
+
+
+def test_texts_are_found_across_the_blocks_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memgraph.receipts._BLOCK", 7)
+    file = tmp_path / "file"
+    file.write_bytes(b"xx" + "é canary".encode() * 3 + b"canarycanary" + b"y" * 50)
+    assert count_in_file(file, ["canary"]) == 5
+    assert count_in_file(file, ["é canary", "yyyyyyyyyyyyyyyyyy"]) == 3 + 34
+    assert count_in_file(file, ["nowhere"]) == 0
+
+
+def test_from_the_command_line(ask: Callable[..., Any], run: Run, tmp_path: Path) -> None:
+    mine = key(tmp_path)
+    run("remember", CANARY, "--subject", "ada")
+    run("plan-purge", "--subject", "ada", "--out", str(tmp_path / "plan.json"))
+    assert "canary" not in (tmp_path / "plan.json").read_text()
+    receipt = tmp_path / "receipt.json"
+    apply = ("purge", "--apply", str(tmp_path / "plan.json"), "--yes", "--by", "dpo", "--out", str(receipt))
+    run(*apply, "--key-file", str(mine))
+    said = ask("purge", "verify", str(receipt), "--subject", "ada", "--grep", CANARY, "--key-file", str(mine))
+    assert (said["ok"], said["signed"]) == (True, True)
+    assert ask("audit")[-1]["by"] == "dpo"
+    run("remember", CANARY)
+    assert "something is left" in run("purge", "verify", str(receipt), "--grep", CANARY, code=1).stdout
+    run("purge", "verify", code=2)
+    run("purge", "--grep", "x", "--subject", "ada", code=2)
+    run("purge", "verify", str(receipt), "--subject", "bo", code=2)
+
+
+def test_a_purge_without_the_extra_says_what_is_missing(tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.modules['cryptography'] = None\n"
+        "from memgraph import Memory; from memgraph.receipts import sign; from pathlib import Path\n"
+        "m = Memory.open(':memory:', preload=False); m.remember('x', id='x'); r = m.purge({'ids': ['x']})\n"
+        f"sign(r, Path({str(key(tmp_path))!r}))"
+    )
+    import sys
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "memgraph-store[sign]" in done.stderr or "need the package" in done.stderr
+    assert process("purge", "--help").returncode == 0
