@@ -105,6 +105,7 @@ class AsyncMemory:
     diff = _awaited(Memory.diff)
     forget = _awaited(Memory.forget)
     restore = _awaited(Memory.restore)
+    restorable = _awaited(Memory.restorable)
     release = _awaited(Memory.release)
     rewind = _awaited(Memory.rewind)
     undo = _awaited(Memory.undo)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol, Self, TypeVar
 
 from memgraph import checks
 from memgraph.backends.base import Backend, Draft, OnDisk, Preparable, Query, Ranking, Replica, Scope
@@ -756,18 +756,52 @@ class Memory:
             self._write(Retire(op_id=_op_id(), namespace=self._namespace, id=found.id, cause="forgotten", reason=why))
         return self._entry(found.id)
 
-    def restore(self, id: str, reason: str | None = None) -> Entry:
+    def restore(
+        self,
+        id: str | None = None,
+        reason: str | None = None,
+        *,
+        key: str | None = None,
+        to: str | datetime | None = None,
+    ) -> Entry:
         """Bring a memory back and return what is active now. Restoring what is active changes nothing.
 
         A memory without a key becomes active again. A keyed one is written again as its key's newest version, relations
-        included, so that history stays as it was; so is an expired one, without its expiry. Raises NotFoundError.
+        included, so that history stays as it was; so is an expired one, without its expiry.
+        key: instead of an id, a value of this key: to the version, or what was current at the instant, that `to` names; without
+        it the newest value that is not current. Raises NotFoundError.
         """
-        found = self._entry(id)
+        found = self.restorable(id, key=key, to=to)
         if found.status is Status.ACTIVE:
             return found
         operations = self._restoring(found, _label(reason, "reason"), None)
         written = self._write(*operations)[0]
         return self._entry(written.id if isinstance(written, Entry) else found.id)
+
+    def restorable(self, id: str | None = None, *, key: str | None = None, to: str | datetime | None = None) -> Entry:
+        """The memory that `restore` would bring back with these arguments, as it is now. Raises NotFoundError."""
+        if (id is None) == (key is None):
+            raise InvalidInputError("give either an id or a key", field="id")
+        if key is None:
+            if to is not None:
+                raise InvalidInputError("goes with a key", field="to")
+            return self._entry(id)
+        name = checks.name(key, "key")
+        if isinstance(to, datetime):
+            found = self.current(name, known_at=to)
+            return self._entry(found.id) if found is not None else self._no_value()
+        line = [entry for entry in self.history(name) if entry.key == name]
+        if to is None:
+            line = [entry for entry in line if entry.status is not Status.ACTIVE]
+        else:
+            wanted = checks.text(to, "to")
+            line = [entry for entry in line if entry.version == wanted]
+        return line[-1] if line else self._no_value()
+
+    def _no_value(self) -> NoReturn:
+        raise NotFoundError(
+            f"to: the key has no such value in namespace {self._namespace!r}", hint="`history` lists them."
+        )
 
     def _restoring(self, found: Entry, reason: str | None, changeset: str | None) -> builtins.list[Operation]:
         space = self._namespace

@@ -18,7 +18,7 @@ NOT_VERBS = {"open", "from_env", "namespace", "path", "backend", "close"}
 VERBS = sorted(name for name in vars(Memory) if not name.startswith("_") and name not in NOT_VERBS)
 NAMED_OTHERWISE = {"check": "doctor", "set_up": "init", "export_to": "export", "import_from": "import"}
 NAMED_OTHERWISE |= dict.fromkeys(("sync_diff", "sync_repair", "dead_letters", "retry_dead_letters"), "sync")
-NAMED_OTHERWISE |= {"verify_purge": "purge", "holds": "hold", "lift_hold": "hold"}
+NAMED_OTHERWISE |= {"restorable": "restore", "verify_purge": "purge", "holds": "hold", "lift_hold": "hold"}
 BESIDE = {"tour", "config", "completion"}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from memgraph.cli.options import (
     yes_option,
 )
 from memgraph.cli.output import edge_line, entry_block, entry_table
+from memgraph.clock import parse_version
 from memgraph.errors import InvalidInputError
 from memgraph.views.plain import escape
 
@@ -146,25 +148,71 @@ def forget_command(call: Call, id: str | None, key: str | None, reason: str | No
     _show_written(call, call.memory().forget(id, **given(key=key, reason=reason)))
 
 
-@verb("restore", "memgraph restore ID --yes")
-@click.argument("id")
+@verb(
+    "restore",
+    "memgraph restore ID --yes",
+    "memgraph restore --key ada/city --to 2026-05-01T00:00:00Z --dry-run",
+    "memgraph restore --changeset CHANGESET-ID --yes",
+)
+@click.argument("id", required=False)
+@click.option("--key", metavar="KEY", help="A value of this key; without --to the newest that is not current.")
+@click.option("--to", metavar="VERSION|TIME", help="Which value: a version, or what was current at a time.")
+@click.option("--changeset", metavar="ID", help="All that a release, a rewind or a consolidation took out of use.")
 @reason_option
 @click.option("--dry-run", is_flag=True, help="Only say what would be restored.")
 @yes_option
 @pass_call
-def restore_command(call: Call, id: str, reason: str | None, dry_run: bool, yes: bool) -> None:
+def restore_command(
+    call: Call,
+    id: str | None,
+    key: str | None,
+    to: str | None,
+    changeset: str | None,
+    reason: str | None,
+    dry_run: bool,
+    yes: bool,
+) -> None:
     """Bring a memory back.
 
     One with a key comes back as a copy that becomes the key's current value, one without as it is.
     """
+    if sum(each is not None for each in (id, key, changeset)) != 1 or (to is not None and key is None):
+        raise click.UsageError("Give an ID, or --key with or without --to, or --changeset.")
     memory = call.memory()
-    entry = memory.get(id)
+    if changeset is not None:
+        if dry_run:
+            raise click.UsageError("What a change-set did is shown by `memgraph audit`; it is taken back as one.")
+        call.confirm(f"take back change-set {changeset}", yes=yes)
+        done = memory.undo(changeset, **given(reason=reason))
+        call.show(done, lambda: [f"took back {len(done.changes)} changes: {escape(done.id)}"])
+        return
+    chosen: dict[str, Any] = given(id=id, key=key, to=None if to is None else _value_of(to))
+    entry = memory.restorable(**chosen)
+    now = None if entry.key is None else memory.current(entry.key)
+    if not call.as_json:
+        call.note(f"before: {_told(now)}")
+        call.note(f"after:  {_told(entry)}")
     if dry_run:
         call.show(entry, lambda: entry_block(entry))
         call.note(f"nothing was changed; this {entry.status.value} memory would be restored")
         return
-    call.confirm(f"restore memory {id}" + ("" if entry.key is None else f" as the value of key {entry.key!r}"), yes=yes)
-    _show_written(call, memory.restore(id, **given(reason=reason)))
+    what = f"restore memory {entry.id}" + ("" if entry.key is None else f" as the value of key {entry.key!r}")
+    call.confirm(what, yes=yes)
+    _show_written(call, memory.restore(**chosen, **given(reason=reason)))
+
+
+def _told(entry: Entry | None) -> str:
+    return "nothing" if entry is None else f"{entry.content[:80]} ({entry.status.value}, {entry.version})"
+
+
+def _value_of(to: str) -> str | datetime:
+    """A version as it is, anything else as a time."""
+    try:
+        parse_version(to)
+    except InvalidInputError:
+        found: datetime = INSTANT(to)
+        return found
+    return to
 
 
 def _show_written(call: Call, entry: Entry) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from memgraph import Memory
 from memgraph.errors import InvalidInputError, NotFoundError
-from memgraph.models import Filters
+from memgraph.models import Filters, Status
+from tests.conftest import FrozenClock
 
 
 def test_release_has_no_cap(memory: Memory) -> None:
@@ -130,3 +133,25 @@ def test_undo_names_what_it_brought_back(memory: Memory) -> None:
     (change,) = memory.undo(done.id).changes
     assert (change.id, change.before, change.after) == (copy.id, "released", "active")
     assert memory.current("k").id == change.restored_as
+
+
+def test_restore_of_a_keys_value(memory: Memory, clock: FrozenClock) -> None:
+    """By its version, by an instant, or the newest that is not current; never two active ones on a key."""
+    first = memory.remember("one", key="k")
+    then = clock.now
+    clock.advance()
+    second = memory.remember("two", key="k")
+    clock.advance()
+    assert memory.restore(key="k").content == "one"
+    assert memory.restore(key="k", to=second.version).content == "two"
+    assert memory.restore(key="k", to=then).content == "one"
+    assert memory.restorable(key="k", to=first.version).id == first.id
+    assert sum(entry.status is Status.ACTIVE for entry in memory.history("k")) == 1
+    memory.forget(key="k")
+    assert memory.restore(key="k").content == "one"
+    for wrong in ({"key": "k", "to": then - timedelta(days=9)}, {"key": "nothing"}, {"key": "k", "to": "x"}):
+        with pytest.raises(NotFoundError):
+            memory.restore(**wrong)
+    for wrong in ({}, {"id": first.id, "key": "k"}, {"id": first.id, "to": then}):
+        with pytest.raises(InvalidInputError):
+            memory.restore(**wrong)

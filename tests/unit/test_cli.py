@@ -37,7 +37,7 @@ def test_every_public_verb_has_a_command() -> None:
     not_commands = {"open", "from_env", "namespace", "close", "backend", "path"}
     renamed = {"check": "doctor", "set_up": "init", "export_to": "export", "import_from": "import"}
     renamed |= dict.fromkeys(("sync_diff", "sync_repair", "dead_letters", "retry_dead_letters"), "sync")
-    renamed |= {"verify_purge": "purge", "holds": "hold", "lift_hold": "hold"}
+    renamed |= {"restorable": "restore", "verify_purge": "purge", "holds": "hold", "lift_hold": "hold"}
     verbs = {name for name, _ in inspect.getmembers(Memory) if not name.startswith("_")} - not_commands
     assert {renamed.get(verb, verb.replace("_", "-")) for verb in verbs} | {"config", "completion", "tour"} == set(
         COMMANDS
@@ -262,6 +262,27 @@ def test_feedback_forget_restore(ask: Callable[..., Any], run: Run) -> None:
     run("forget", code=2)
     run("forget", one["id"], "--key", "city", code=2)
     run("feedback", "no-such-id", "--signal", "1", code=3)
+
+
+def test_restore_to_a_version_or_a_time(ask: Callable[..., Any], run: Run) -> None:
+    first = ask("remember", "Porto", "--key", "city")
+    then = datetime.now(UTC).isoformat()
+    second = ask("remember", "Berlin", "--key", "city")
+    ask("remember", "Rome", "--key", "city")
+    shown = run("restore", "--key", "city", "--to", first["version"], "--dry-run")
+    assert "before: Rome (active" in shown.stderr
+    assert "after:  Porto (superseded" in shown.stderr
+    assert ask("current", "city")["content"] == "Rome"
+    assert ask("restore", "--key", "city", "--to", then, "--yes")["content"] == "Porto"
+    assert ask("restore", "--key", "city", "--to", second["version"], "--yes")["content"] == "Berlin"
+    assert ask("restore", "--key", "city", "--yes")["content"] == "Porto", "the newest that is not current"
+    assert len(ask("history", "city")["entries"]) == 6
+    released = ask("release", "--kind", "fact", "--yes")
+    run("restore", "--changeset", released["id"], "--yes")
+    assert ask("current", "city")["content"] == "Porto"
+    run("restore", "--key", "city", "--to", "2001-01-01T00:00:00Z", "--yes", code=3)
+    for wrong in ((), ("x", "--key", "k"), ("x", "--to", then), ("--key", "city", "--to", "yesterday")):
+        run("restore", *wrong, "--yes", code=2)
 
 
 def test_rewind_and_undo(ask: Callable[..., Any], run: Run) -> None:
