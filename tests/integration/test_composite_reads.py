@@ -144,6 +144,40 @@ def test_a_purge_goes_on_here_when_the_primary_dies_between_plan_and_purge(
     assert "a1" not in nodes(neo4j_server, a.memory.path)
 
 
+def test_a_purge_by_text_reaches_what_only_the_primary_holds_when_it_is_back(
+    laptop: Callable[..., Laptop], neo4j_server: Server
+) -> None:
+    """The selector waits, encrypted; what was written after the purge is not its business; nothing of it is left in the end."""
+    a, b = laptop("a"), laptop("b")
+    b.memory.remember("the canary of Rua Nova, written elsewhere", id="elsewhere", key="k")
+    b.memory.remember("a bystander", id="bystander")
+    synced(b.memory)
+    a.memory.remember("the canary here", id="here")
+    a.cable.refuse()
+    with pytest.raises(UnavailableError):
+        a.memory.sync()
+    a.link.breaker.fail("it was cut")
+    receipt = a.memory.purge({"text": "canary"})
+    assert any("the selector" in place for place in receipt.not_reached)
+    key = a.path.with_name(f"{a.path.name}-purge-key")
+    assert key.stat().st_mode & 0o777 == 0o600
+    assert a.here("here") is None
+    for file in (a.path, a.path.with_name(f"{a.path.name}-wal")):
+        assert b"canary" not in file.read_bytes()
+    b.memory.remember("a canary that came later", id="later")
+    synced(b.memory)
+    a.cable.heal()
+    a.link._probe()
+    synced(a.memory)
+    synced(a.memory)
+    assert held(neo4j_server, a.memory.path).keys() == {"bystander", "later"}
+    assert contents(a.memory).keys() == {"bystander", "later"}
+    assert not key.exists()
+    assert a.link.outbox.selectors() == []
+    synced(b.memory)
+    assert contents(b.memory).keys() == {"bystander", "later"}
+
+
 def test_a_pull_in_the_middle_of_a_purge_is_no_conflict(
     laptop: Callable[..., Laptop], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -88,7 +88,7 @@ class CompositeBackend:
         self.mode, self.write_concern, self.deadline = mode, write_concern, deadline
         self.link = Link(local, primary, pusher or primary, pull_every, max_clock_drift, deadline)
         self.near: Backend = self if mode == "local_first" else _Near(self)
-        if self.link.outbox.newest():
+        if self.link.outbox.newest() or self.link.outbox.selectors():
             self.link.wake()
 
     def __repr__(self) -> str:

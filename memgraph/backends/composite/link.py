@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import memgraph.operations as ops
 from memgraph.backends.base import Primary, Pushed, Scope
+from memgraph.backends.composite import pending
 from memgraph.backends.composite.breaker import Breaker
 from memgraph.backends.composite.pull import Progress, Puller
 from memgraph.backends.local.backend import LocalBackend
@@ -169,6 +170,7 @@ class Link:
         self._gather()
         if self.push(once=True):
             return 0.0
+        self.purge_pending()
         rest = self._pull_due - time.monotonic()
         if rest <= 0:
             self.look_at_clock(
@@ -268,6 +270,12 @@ class Link:
                 self.breaker.pushed(waits=False)
                 self._tell()
         return total
+
+    def purge_pending(self) -> None:
+        """Carry out there what was purged here by a selector while the primary was away."""
+        if self.breaker.closed:
+            for path in pending.carry_out(self.local, self.pusher):
+                self.puller.pull(path)
 
     def _due(self) -> list[Unit]:
         """The next units, up to one that runs ahead of the primary's clock."""

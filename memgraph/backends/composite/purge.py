@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from memgraph.backends.base import Backend, Primary, Scope
+from memgraph.backends.composite import pending
 from memgraph.backends.local.journal import drop_dead
 from memgraph.errors import UnavailableError
 from memgraph.models import Entry, PurgePlan, PurgeReceipt, Selector
@@ -89,13 +90,16 @@ def purge(whole: CompositeBackend, planned: PurgePlan, now: datetime, reachable:
 def _here(whole: CompositeBackend, planned: PurgePlan, mine: PurgePlan, now: datetime) -> PurgeReceipt:
     """Purge here, and have it done there when the primary is back."""
     receipt = whole.local.purge(mine, now)
+    waits = not value_purges(planned.selector, planned.namespace) and pending.put(whole.local, planned, receipt)
     whole.link.wake()
-    return receipt.model_copy(update={"not_reached": (*receipt.not_reached, *_pending(whole, planned))})
+    return receipt.model_copy(update={"not_reached": (*receipt.not_reached, *_pending(whole, planned, waits))})
 
 
-def _pending(whole: CompositeBackend, planned: PurgePlan) -> list[str]:
+def _pending(whole: CompositeBackend, planned: PurgePlan, waits: bool) -> list[str]:
     found = [f"{whole.primary.where}: away; the purge is queued, and carried out there when it is back"]
-    if not value_purges(planned.selector, planned.namespace):
+    if waits:
+        found.append("the selector: it waits for that, encrypted, in the file, and is erased when it was carried out")
+    elif not value_purges(planned.selector, planned.namespace):
         found.append(
             f"memories that only {whole.primary.where} holds: they were not looked at; purge again when it is back"
         )

@@ -27,6 +27,7 @@ def sync(link: Link, scope: Scope, progress: Progress | None) -> SyncReport:
     names = link.puller.names(scope, link.pusher)
     pulled = sum(link.pull(path, progress=progress) or 0 for path in names)
     pushed = link.push()
+    link.purge_pending()
     pulled += sum(link.pull(path, progress=progress) or 0 for path in names)
     link.problem = None
     depth = link.outbox.depth()

@@ -193,6 +193,26 @@ class Outbox:
         with self._database.read(snapshot=False) as connection:
             return dict(connection.execute("select namespace, n from cursor").fetchall())
 
+    def put_selector(self, name: str, sealed: bytes) -> None:
+        """Keep what a purge selects until the primary is back; encrypted by the caller."""
+        self._database.write(
+            lambda connection: connection.execute("insert or replace into meta values(?, ?)", (f"purge:{name}", sealed))
+        )
+
+    def selectors(self) -> list[tuple[str, bytes]]:
+        """What waits so, by name."""
+        with self._database.read(snapshot=False) as connection:
+            rows = connection.execute(
+                "select name, value from meta where name >= 'purge:' and name < 'purge;'"
+            ).fetchall()
+        return [(name.removeprefix("purge:"), bytes(sealed)) for name, sealed in rows]
+
+    def drop_selector(self, name: str) -> None:
+        """It was carried out."""
+        self._database.write(
+            lambda connection: connection.execute("delete from meta where name = ?", (f"purge:{name}",))
+        )
+
     def enqueue_all(self, namespace: str, items: Iterable[Item], page: int = 1000) -> None:
         """Queue everything of a namespace, a page a unit, and have it pulled from the beginning."""
         part: list[Item] = []

@@ -1,0 +1,105 @@
+"""Purges by what makes no tombstone of its own (a text, tags, a kind, a time) while the primary is away.
+
+What the file does not know of them only the primary can find, so the selector waits in the file until it is back. It may name
+what is to vanish: it is encrypted with a key in a file beside the store, and the key is deleted with the last that waits.
+Needs the extra `memgraph-store[sign]`, which brings cryptography.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from memgraph.backends.base import Primary, Scope
+from memgraph.backends.local.backend import LocalBackend
+from memgraph.backends.local.outbox import Outbox
+from memgraph.checks import from_micros, micros
+from memgraph.models import PurgePlan, PurgeReceipt, Selector
+
+if TYPE_CHECKING:
+    from cryptography.fernet import Fernet
+
+__all__ = ["carry_out", "put"]
+
+_log = logging.getLogger("memgraph")
+
+
+def put(local: LocalBackend, planned: PurgePlan, receipt: PurgeReceipt) -> bool:
+    """Have a purge's selector wait for the primary. False where it cannot: in memory, or without the library."""
+    path = local.database.path
+    if path is None:
+        return False
+    box = _box(path, create=True)
+    if box is None:
+        return False
+    waiting = {
+        "namespace": planned.namespace,
+        "subtree": planned.subtree,
+        "selector": json.loads(planned.selector.model_dump_json(exclude_defaults=True)),
+        "at": micros(planned.at),
+        "version": receipt.version,
+    }
+    Outbox(local).put_selector(receipt.id, box.encrypt(json.dumps(waiting).encode()))
+    return True
+
+
+def carry_out(local: LocalBackend, primary: Primary) -> list[str]:
+    """Purge on the primary what waited for it; returns the namespaces that are to be pulled. Raises what the primary raises."""
+    outbox = Outbox(local)
+    touched: set[str] = set()
+    for name, sealed in outbox.selectors():
+        waiting = _opened(local, sealed)
+        if waiting is None:
+            _log.warning("a purge that waited for %s cannot be read any more: purge again", primary.where)
+        else:
+            touched.update(_purge(primary, waiting))
+        outbox.drop_selector(name)
+    path = local.database.path
+    if path is not None and not outbox.selectors():
+        _key_file(path).unlink(missing_ok=True)
+    return sorted(touched)
+
+
+def _purge(primary: Primary, waiting: dict[str, Any]) -> set[str]:
+    now = from_micros(waiting["at"])
+    found: dict[str, list[str]] = {}
+    for entry in primary.select(Scope(waiting["namespace"], waiting["subtree"]), Selector(**waiting["selector"]), now):
+        if entry.version <= waiting["version"]:
+            found.setdefault(entry.namespace, []).append(entry.id)
+    for path, ids in found.items():
+        primary.purge(primary.plan_purge(Scope(path), Selector(ids=tuple(ids)), now), now)
+    return set(found)
+
+
+def _opened(local: LocalBackend, sealed: bytes) -> dict[str, Any] | None:
+    from cryptography.fernet import InvalidToken
+
+    assert local.database.path is not None
+    box = _box(local.database.path, create=False)
+    try:
+        opened: dict[str, Any] | None = None if box is None else json.loads(box.decrypt(sealed))
+    except InvalidToken:
+        return None
+    return opened
+
+
+def _key_file(path: Path) -> Path:
+    return Path(f"{path}-purge-key")
+
+
+def _box(path: Path, create: bool) -> Fernet | None:
+    try:
+        from cryptography.fernet import Fernet
+    except ImportError:
+        return None
+    file = _key_file(path)
+    if create and not file.exists():
+        try:
+            with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as key:
+                key.write(Fernet.generate_key())
+        except FileExistsError:
+            pass  # another process was faster
+    return Fernet(file.read_bytes()) if file.exists() else None
