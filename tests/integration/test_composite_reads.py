@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from memgraph import Memory
-from memgraph.errors import MemgraphError, NotFoundError
+from memgraph.errors import MemgraphError, NotFoundError, UnavailableError
 from memgraph.models import Filters, Status
 from tests.integration.replicas import (
     Laptop,

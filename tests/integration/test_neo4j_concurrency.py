@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
+import os
 import random
+import subprocess
+import sys
 import threading
 import time
 from collections import Counter
@@ -21,6 +25,7 @@ from memgraph.errors import ClockDriftError, ConflictError, MemgraphError
 from memgraph.models import Entry
 from memgraph.operations import Reinforce, Relate, Remember, Retire
 from tests.conftest import RUN
+from tests.integration.child import ROOT
 from tests.neo4j_server import Server
 from tests.operation_sets import remember, version
 from tests.views import graph_edges
@@ -302,3 +307,15 @@ def test_drafts_of_several_namespaces_are_one_transaction(memory: Memory, backen
     with pytest.raises(ConflictError):
         backend.write(bad)
     assert backend.get(a, ["c"], NOW) == {}
+
+
+def test_signals_that_raise_in_the_main_thread_hurt_nobody_else(neo4j_server: Server) -> None:
+    command = [sys.executable, "-m", "tests.integration.interrupted", neo4j_server.uri, "4"]
+    env = dict(os.environ)
+    if neo4j_server.auth:
+        env |= {"NEO4J_USERNAME": neo4j_server.auth[0], "NEO4J_PASSWORD": neo4j_server.auth[1]}
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=200, check=True)
+    told = json.loads(done.stdout)
+    assert told.pop("interrupted") > 0
+    assert told.pop("written") > 5
+    assert told == {"errors": [], "stuck": [False] * 5, "lost": 0}

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +15,7 @@ import pytest
 from memgraph import Memory
 from memgraph.errors import ConflictError, MemgraphError
 from memgraph.models import Filters
+from tests.integration.child import ROOT
 
 ANY = Filters(status="any")
 KEYS = [f"k{n}" for n in range(4)]
@@ -179,3 +183,13 @@ def test_closing_under_load(memory: Memory, tmp_path: Path) -> None:
         thread.join()
     with Memory.open(tmp_path / "memory.db") as again:
         assert set(kept) <= {entry.id for entry in again.list(limit=10_000)}
+
+
+def test_signals_that_raise_in_the_main_thread_hurt_nobody_else(tmp_path: Path) -> None:
+    """A time limit of the caller's may strike between any two lines: no other writer hears of it, waits for ever or loses a write."""
+    command = [sys.executable, "-m", "tests.integration.interrupted", str(tmp_path / "a.db"), "3"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=True)
+    told = json.loads(done.stdout)
+    assert told.pop("interrupted") > 0
+    assert told.pop("written") > 5
+    assert told == {"errors": [], "stuck": [False] * 5, "lost": 0}

@@ -6,10 +6,11 @@ import sqlite3
 import threading
 from collections import deque
 from collections.abc import Callable
-from contextlib import AbstractContextManager
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 __all__ = ["GroupCommit"]
+
+_LOOK: Final = 1.0  # seconds after which one who waits looks whether anybody leads at all
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
@@ -33,11 +34,13 @@ class _Unit(Generic[T]):
 class GroupCommit:
     """Runs work on one connection: what waits together is committed together, each caller's in a savepoint of its own.
 
+    A signal may raise anywhere in the main thread: it runs nobody else's work, and whoever waits notices when nobody leads.
+
     connection: gives the connection to write on; called with the lock held, and may refuse by raising.
     lock: what a leader holds while it writes.
     """
 
-    def __init__(self, connection: Callable[[], sqlite3.Connection], lock: AbstractContextManager[Any]) -> None:
+    def __init__(self, connection: Callable[[], sqlite3.Connection], lock: Any) -> None:
         self._connection = connection
         self._lock = lock
         self._queue: deque[_Unit[Any]] = deque()
@@ -56,7 +59,7 @@ class GroupCommit:
         if unit.leads:
             try:
                 with self._lock:
-                    self._drain(self._connection())
+                    self._drain(self._connection(), unit)
             finally:
                 with self._queue_lock:
                     if unit in self._queue:  # it was not run: nobody else is to run it
@@ -69,7 +72,13 @@ class GroupCommit:
     def _wait(self, unit: _Unit[Any]) -> None:
         """Until a leader has done the unit, or its caller is to lead. Interrupted, it takes the unit back, or passes on."""
         try:
-            unit.wake.acquire()
+            while not unit.wake.acquire(timeout=_LOOK):
+                if self._lock.acquire(blocking=False):  # nobody writes: an interrupted leader did not pass on
+                    self._lock.release()
+                    with self._queue_lock:
+                        unit.leads = unit in self._queue
+                    if unit.leads:
+                        return
         except BaseException:
             with self._queue_lock:
                 if unit in self._queue:
@@ -83,13 +92,22 @@ class GroupCommit:
         with self._queue_lock:
             if self._queue:
                 self._queue[0].leads = True
-                self._queue[0].wake.release()
+                if self._queue[0].wake.locked():
+                    self._queue[0].wake.release()
             else:
                 self._led = False
 
-    def _drain(self, connection: sqlite3.Connection) -> None:
+    def _drain(self, connection: sqlite3.Connection, mine: _Unit[Any]) -> None:
+        if connection.in_transaction:  # of a leader who was interrupted between two lines
+            connection.execute("rollback")
         with self._queue_lock:
-            batch = [self._queue.popleft() for _ in range(min(len(self._queue), 256))]
+            if mine not in self._queue:
+                return  # somebody who found no leader has taken it
+            if threading.current_thread() is threading.main_thread():
+                self._queue.remove(mine)
+                batch = [mine]
+            else:
+                batch = [self._queue.popleft() for _ in range(min(len(self._queue), 256))]
         try:
             if len(batch) == 1 or not _together(connection, batch):
                 for unit in batch:
@@ -98,7 +116,7 @@ class GroupCommit:
             with self._queue_lock:
                 self._queue.extendleft(reversed([unit for unit in batch if not unit.done]))
             for unit in batch:
-                if unit.done and not unit.leads:
+                if unit.done and not unit.leads and unit.wake.locked():
                     unit.wake.release()
 
 

@@ -1,0 +1,81 @@
+"""A process whose main thread is interrupted by signals in the middle of writing, among other threads that write.
+
+    python -m tests.integration.interrupted STORE SECONDS        prints one line of JSON
+
+STORE: a path, or the address of a server with the credentials in NEO4J_USERNAME and NEO4J_PASSWORD.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from typing import Any
+
+from memgraph import Memory
+
+
+class Interrupted(Exception):
+    """Raised by a signal handler, as a time limit of a caller is."""
+
+
+def main(store: str, seconds: float) -> None:
+    """Write from four threads and from this one, which is interrupted ever again; say what became of it."""
+    password = os.environ.get("NEO4J_PASSWORD")
+    auth = (os.environ["NEO4J_USERNAME"], password) if password else None
+    space = f"interrupted{os.getpid()}"
+    memory = (
+        Memory.open(store, auth=auth, namespace=space, preload=False) if auth else Memory.open(store, namespace=space)
+    )
+    memory.remember("warm")
+    written: list[set[str]] = [set() for _ in range(5)]
+    errors: list[str] = []
+    until = time.monotonic() + seconds
+
+    def work(thread: int) -> None:
+        while time.monotonic() < until:
+            try:
+                written[thread].add(memory.remember(f"{thread} {len(written[thread])}", key=f"k{thread}").id)
+            except BaseException as error:
+                errors.append(repr(error))
+                return
+
+    threads = [threading.Thread(target=work, args=(n,), daemon=True) for n in range(4)]
+    for thread in threads:
+        thread.start()
+
+    def interrupt(*_: Any) -> None:
+        raise Interrupted
+
+    signal.signal(signal.SIGALRM, interrupt)
+    interrupted = 0
+    while time.monotonic() < until:
+        try:
+            signal.setitimer(signal.ITIMER_REAL, 0.001 + 0.02 * (interrupted % 7) / 7)
+            written[4].add(memory.remember("main", key="main").id)
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        except Interrupted:
+            interrupted += 1
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    for thread in threads:
+        thread.join(30)
+    last = threading.Thread(target=lambda: written[4].add(memory.remember("after all").id), daemon=True)
+    last.start()
+    last.join(30)
+    there = {entry.id for entry in memory.backend.snapshot(memory.path, memory._now())}
+    told = {
+        "errors": errors[:3],
+        "stuck": [thread.is_alive() for thread in (*threads, last)],
+        "lost": sum(len(mine - there) for mine in written),
+        "written": sum(map(len, written)),
+        "interrupted": interrupted,
+    }
+    print(json.dumps(told), flush=True)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], float(sys.argv[2]))
