@@ -32,7 +32,7 @@ from memgraph.errors import (
     UnsupportedError,
 )
 from memgraph.storage.bolt_errors import LOST, is_again, is_out_of_memory, translated
-from memgraph.storage.bolt_watch import Flight, Watch
+from memgraph.storage.bolt_watch import Flight, Watch, give_up
 from memgraph.storage.queries import statement
 
 __all__ = ["MINIMUM", "SCHEMES", "Again", "Bolt", "OutcomeUnknownError", "Runner", "require_version", "version_of"]
@@ -217,6 +217,13 @@ class Bolt:
             with self._watch.over(session, self.where, limit) as attempt.flight:
                 try:
                     yield session
+                except (MemgraphError, Again, Neo4jError, DriverError, OSError):
+                    raise
+                except (
+                    BaseException
+                ) as error:  # a signal's, in the middle of anything, or a mistake in what was to be done
+                    give_up(session)
+                    raise _interruption(error) from None
                 finally:
                     try:
                         session.close()
@@ -350,6 +357,13 @@ def version_of(agent: str) -> tuple[int, ...]:
     """The numbers in a server's name, such as "Neo4j/5.26.20" or "Neo4j/5.27-aura"; none in that of another product."""
     found = re.fullmatch(r"Neo4j/(\d+(?:\.\d+)*)(?:[-+][\w.+-]*)?", agent)
     return tuple(int(part) for part in found[1].split(".")) if found else ()
+
+
+def _interruption(error: BaseException) -> BaseException:
+    """What interrupted the driver, where it then failed over its own half-read buffer."""
+    while isinstance(error, BufferError) and error.__context__ is not None:
+        error = error.__context__
+    return error
 
 
 # ---- values

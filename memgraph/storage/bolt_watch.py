@@ -166,6 +166,14 @@ def _address(session: Any) -> tuple[str, int] | None:
         return None
 
 
+def give_up(session: Any) -> None:
+    """Throw a session's connection away: what interrupted it may have left half an answer unread, which another would get."""
+    connection = getattr(session, "_connection", None)
+    if connection is not None:
+        session._pool.kill_and_release(connection)
+        session._connection = session._transaction = None
+
+
 def _shut(session: Any) -> None:
     try:
         _socket(session).shutdown(socket.SHUT_RDWR)

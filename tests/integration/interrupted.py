@@ -16,9 +16,11 @@ import time
 from typing import Any
 
 from memgraph import Memory
+from memgraph.backends.neo4j.backend import Neo4jBackend
+from memgraph.errors import MemgraphError
 
 
-class Interrupted(Exception):
+class InterruptedWriteError(Exception):
     """Raised by a signal handler, as a time limit of a caller is."""
 
 
@@ -27,9 +29,10 @@ def main(store: str, seconds: float) -> None:
     password = os.environ.get("NEO4J_PASSWORD")
     auth = (os.environ["NEO4J_USERNAME"], password) if password else None
     space = f"interrupted{os.getpid()}"
-    memory = (
-        Memory.open(store, auth=auth, namespace=space, preload=False) if auth else Memory.open(store, namespace=space)
-    )
+    if "://" in store:
+        memory = Memory(Neo4jBackend(store, auth=auth, timeout=20), namespace=space)
+    else:
+        memory = Memory.open(store, namespace=space)
     memory.remember("warm")
     written: list[set[str]] = [set() for _ in range(5)]
     errors: list[str] = []
@@ -47,18 +50,23 @@ def main(store: str, seconds: float) -> None:
     for thread in threads:
         thread.start()
 
+    armed = threading.Event()
+
     def interrupt(*_: Any) -> None:
-        raise Interrupted
+        if armed.is_set():
+            raise InterruptedWriteError
 
     signal.signal(signal.SIGALRM, interrupt)
     interrupted = 0
     while time.monotonic() < until:
         try:
+            armed.set()
             signal.setitimer(signal.ITIMER_REAL, 0.001 + 0.02 * (interrupted % 7) / 7)
             written[4].add(memory.remember("main", key="main").id)
             signal.setitimer(signal.ITIMER_REAL, 0)
-        except Interrupted:
+        except (InterruptedWriteError, MemgraphError):  # its own write may fail by it
             interrupted += 1
+        armed.clear()
     signal.setitimer(signal.ITIMER_REAL, 0)
     for thread in threads:
         thread.join(30)

@@ -186,7 +186,7 @@ def test_closing_under_load(memory: Memory, tmp_path: Path) -> None:
 
 
 def test_signals_that_raise_in_the_main_thread_hurt_nobody_else(tmp_path: Path) -> None:
-    """A time limit of the caller's may strike between any two lines: no other writer hears of it, waits for ever or loses a write."""
+    """A time limit may strike between any two lines: no other writer hears of it, waits for ever or loses a write."""
     command = [sys.executable, "-m", "tests.integration.interrupted", str(tmp_path / "a.db"), "3"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=True)
     told = json.loads(done.stdout)
