@@ -219,10 +219,8 @@ class Bolt:
                     yield session
                 except (MemgraphError, Again, Neo4jError, DriverError, OSError):
                     raise
-                except (
-                    BaseException
-                ) as error:  # a signal's, in the middle of anything, or a mistake in what was to be done
-                    give_up(session)
+                except BaseException as error:  # noqa: BLE001 - it is raised again
+                    give_up(session)  # a signal's, in the middle of anything, or a mistake in what was to be done
                     raise _interruption(error) from None
                 finally:
                     try:
