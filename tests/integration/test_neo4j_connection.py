@@ -357,7 +357,7 @@ def test_what_was_deleted_while_its_lock_was_waited_for_is_looked_up_again(neo4j
         waiting = threading.Thread(target=backend.bolt.transaction, args=(work,))
         waiting.start()
         blocked = "SHOW TRANSACTIONS YIELD status, currentQuery WHERE status STARTS WITH 'Blocked' RETURN currentQuery"
-        while not any("MATCH (f:Feed)" in text for (text,) in driver.execute_query(blocked).records):
+        while not any("MATCH (f:Feed" in text for (text,) in driver.execute_query(blocked).records):
             time.sleep(0.02)
         deleting.commit()
         waiting.join(60)
