@@ -95,9 +95,10 @@ class Clock:
         self._counter = 0
 
     def observe(self, version: str) -> None:
-        """Move past a version that was seen."""
+        """Move past a version that was seen. Raises ClockDriftError for one too far ahead; then nothing moved."""
         ms, counter = int(version[:12], 16), int(version[13:17], 16)
         if (ms, counter) > (self._ms, self._counter):
+            self._judge(ms, int(self.wall() * 1000))
             self._ms, self._counter = ms, counter
 
     def is_ahead(self, seconds: float) -> None:
@@ -110,6 +111,11 @@ class Clock:
         ms, counter = max((now, within), (self._ms, self._counter + 1))
         if counter > _MAX_COUNTER:
             ms, counter = ms + 1, 0
+        self._judge(ms, now)
+        self._ms, self._counter = ms, counter
+        return f"{ms:012x}-{counter:04x}-{self.writer}"
+
+    def _judge(self, ms: int, now: int) -> None:
         if ms - now + self._fast_ms > self.max_drift * 1000:
             if self._fast_ms > ms - now:
                 what = f"this machine's clock is {self._fast_ms / 1000:.0f} s ahead of the primary's"
@@ -119,5 +125,3 @@ class Clock:
                 f"{what} (at most {self.max_drift:.0f} s are allowed)",
                 hint="Set the clock right, or wait until it has caught up.",
             )
-        self._ms, self._counter = ms, counter
-        return f"{ms:012x}-{counter:04x}-{self.writer}"

@@ -202,6 +202,12 @@ class Memory:
         if primary is not None and path is None:
             from memgraph.backends.neo4j.backend import Neo4jBackend
 
+            if read_only:
+                raise InvalidInputError(
+                    "is for files; a server is protected by the rights of its user",
+                    field="read_only",
+                    hint="Connect as a user who may only read.",
+                )
             backend = Neo4jBackend(
                 primary, auth=auth, database=database, max_clock_drift=max_clock_drift, clock=clock, create=create
             )
@@ -1038,18 +1044,30 @@ class Memory:
         A plan whose set has changed since raises ConflictError, a legal hold on any of it LegalHoldError; then nothing was removed.
         An interrupted purge is finished by the same call once more.
         """
+        from memgraph.rules.selection import UNSEEN
+
         who = self._operator(by)
         if isinstance(plan_or_selector, PurgePlan):
-            plan = plan_or_selector
-            if plan.namespace != self._namespace:
+            if plan_or_selector.namespace != self._namespace:
                 raise ConflictError("the plan was made for another namespace", hint="Make it where you apply it.")
-        else:
+            return self._purge(plan_or_selector, who)
+        plan = self.plan_purge(plan_or_selector, subtree=subtree)
+        try:
+            return self._purge(plan, who)
+        except ConflictError:  # somebody writes what is to go; nobody has looked at the plan, so that is no conflict
             plan = self.plan_purge(plan_or_selector, subtree=subtree)
+            return self._purge(plan.model_copy(update={"digest": f"{UNSEEN}{new_id()}"}), who)
+
+    def _purge(self, plan: PurgePlan, who: str) -> PurgeReceipt:
         self._ledger.refuse(self._planned(plan), "purge", plan.subtree)
         key, digests = f"purge {plan.digest}", {"plan_digest": plan.digest}
         if plan.total:
             self._ledger.note("purge begun", who, digests | {"memories": plan.total}, key)
-        receipt = self._backend.purge(plan, self._now()).model_copy(update={"by": who})
+        try:
+            receipt = self._backend.purge(plan, self._now()).model_copy(update={"by": who})
+        except ConflictError:
+            self._ledger.note("purge refused", who, digests, key)
+            raise
         self._ledger.note("purge", who, {"receipt": receipt.model_dump(mode="json")}, key)
         return receipt
 

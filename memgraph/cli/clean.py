@@ -192,7 +192,7 @@ def purge_command(
     call.show(receipt, lambda: _receipt_lines(receipt, unknown))
     if unknown:
         call.note(f"not there: {', '.join(unknown)}")
-    if unknown or not receipt.scrubbed:
+    if unknown or (not receipt.scrubbed and call.memory().status().scrub_pending):
         click.get_current_context().exit(PARTIAL)
 
 

@@ -16,6 +16,7 @@ from memgraph.errors import ConflictError
 from memgraph.models import Condition, Entry, Filters, PurgePlan, Selector, Status
 
 __all__ = [
+    "UNSEEN",
     "conditions_match",
     "is_empty",
     "matches",
@@ -27,6 +28,9 @@ __all__ = [
     "value_purges",
     "wanted_status",
 ]
+
+UNSEEN: Final = "unseen "
+"""Begins the digest of a plan that nobody has looked at: what comes while it is carried out is no conflict."""
 
 _MISSING: Final = object()
 _VALUES: Final = ("key", "subject", "session", "actor", "source")
@@ -208,8 +212,8 @@ def purge_plan(
 
 
 def same_set(fresh: PurgePlan, planned: PurgePlan) -> None:
-    """Raise ConflictError if a plan no longer says what would go."""
-    if fresh.digest != planned.digest:
+    """Raise ConflictError if a plan that somebody may have looked at no longer says what would go."""
+    if not planned.digest.startswith(UNSEEN) and fresh.digest != planned.digest:
         raise ConflictError(
             "the set to purge has changed since the plan was made", hint="Make a new plan and look at it."
         )

@@ -31,7 +31,7 @@ from memgraph.errors import (
     UnavailableError,
     UnsupportedError,
 )
-from memgraph.storage.bolt_errors import LOST, is_again, is_out_of_memory, translated
+from memgraph.storage.bolt_errors import LOST, is_again, is_ahead_of_the_server, is_out_of_memory, translated
 from memgraph.storage.bolt_watch import Flight, Watch, give_up
 from memgraph.storage.queries import statement
 
@@ -95,6 +95,10 @@ class Bolt:
         parts = urlsplit(uri)
         if parts.scheme not in SCHEMES or not parts.hostname:
             raise InvalidInputError(f"must begin with one of {', '.join(SCHEMES)} and name a host", field="primary")
+        if parts.path.strip("/"):
+            raise InvalidInputError(
+                "must end with the port", field="primary", hint="Name a database by `database` or NEO4J_DATABASE."
+            )
         if parts.username is not None or parts.password is not None:
             raise InvalidInputError(
                 "must not hold credentials",
@@ -177,6 +181,8 @@ class Bolt:
                 raise
             except (Neo4jError, DriverError, OSError) as error:
                 memory += is_out_of_memory(error)
+                if is_ahead_of_the_server(error):
+                    self._bookmarks = neo4j.GraphDatabase.bookmark_manager()
                 if isinstance(error, (*LOST, ConnectionAcquisitionTimeoutError)):
                     lost += 1
                     again = lost <= _LOST_RETRIES and attempt.may_be_repeated(self.timeout)

@@ -29,7 +29,7 @@ from memgraph.errors import (
     UnsupportedError,
 )
 
-__all__ = ["LOST", "TooLargeError", "is_again", "is_out_of_memory", "translated"]
+__all__ = ["LOST", "TooLargeError", "is_again", "is_ahead_of_the_server", "is_out_of_memory", "translated"]
 
 LOST: Final = (ServiceUnavailable, SessionExpired, IncompleteCommit)
 """The connection is gone; another may work."""
@@ -48,6 +48,10 @@ _AUTH: Final = (
 )
 _TOO_LARGE: Final = "Neo.TransientError.General.TransactionOutOfMemoryError"  # the limit of a single transaction
 _ABSENT: Final = ("Neo.ClientError.Database.DatabaseNotFound",)
+_SYSTEM: Final = (
+    "Neo.ClientError.Statement.NotSystemDatabaseError",
+    "Neo.ClientError.Statement.UnsupportedAdministrationCommand",
+)
 _ENDED: Final = (
     "Neo.ClientError.Transaction.TransactionTimedOut",
     "Neo.ClientError.Transaction.TransactionTimedOutClientConfiguration",
@@ -84,6 +88,11 @@ def is_out_of_memory(error: BaseException) -> bool:
     return "OutOfMemory" in _code(error)
 
 
+def is_ahead_of_the_server(error: BaseException) -> bool:
+    """Whether what was written here is not there: the server was restored from an older copy."""
+    return _code(error) == "Neo.TransientError.Transaction.BookmarkTimeout"
+
+
 def translated(error: BaseException, where: str, database: str | None) -> MemgraphError:
     """The error of ours that says what to do."""
     code = _code(error)
@@ -97,6 +106,8 @@ def translated(error: BaseException, where: str, database: str | None) -> Memgra
         return AuthError(f"{where} refused the credentials", hint="Check NEO4J_USERNAME and NEO4J_PASSWORD.")
     if isinstance(error, Forbidden):
         return AuthError(f"{where} does not allow this user to do that ({code})", hint="Ask for the rights.")
+    if code in _SYSTEM:
+        return InvalidInputError("is the server's own and holds no memories", field="database")
     if code in _ABSENT:
         return InvalidInputError(
             f"{where} has no database {database!r}" if database else f"{where} has no such database", field="database"

@@ -15,17 +15,19 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
+import neo4j
 import pytest
 
 from memgraph import Memory
 from memgraph.backends.base import Draft
 from memgraph.backends.neo4j import writer
 from memgraph.backends.neo4j.backend import Neo4jBackend
-from memgraph.errors import ClockDriftError, ConflictError, MemgraphError
+from memgraph.errors import ClockDriftError, ConflictError, MemgraphError, NotFoundError
 from memgraph.models import Entry
 from memgraph.operations import Reinforce, Relate, Remember, Retire
 from tests.conftest import RUN
 from tests.integration.child import ROOT
+from tests.integration.conftest import OwnServer
 from tests.neo4j_server import Server
 from tests.operation_sets import remember, version
 from tests.views import graph_edges
@@ -307,6 +309,64 @@ def test_drafts_of_several_namespaces_are_one_transaction(memory: Memory, backen
     with pytest.raises(ConflictError):
         backend.write(bad)
     assert backend.get(a, ["c"], NOW) == {}
+
+
+def test_a_purge_among_writers_is_done(memory: Memory, backend: Neo4jBackend) -> None:
+    """Writers of other things do not matter, and a caller who gave a selector hears nothing of a plan."""
+    ending = threading.Event()
+
+    def write(thread: int) -> None:
+        n = 0
+        while not ending.is_set():
+            memory.remember(f"note {thread} {n}")
+            if thread == 0:
+                memory.remember(f"mood {n}", key="mood", subject="ann")
+            n += 1
+
+    threads = [threading.Thread(target=write, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    try:
+        for n in range(6):
+            memory.remember("the canary", key=f"gdpr{n}", subject="bob")
+            assert memory.purge({"key": f"gdpr{n}"}).removed["memories"] == 1
+            memory.purge({"key": "mood"})
+        memory.purge({"subject": "bob"})
+    finally:
+        ending.set()
+        for thread in threads:
+            thread.join()
+    memory.purge({"subject": "ann"})
+    assert {entry.subject for entry in memory.list({"status": "any"}, limit=10_000)} <= {None}
+    assert memory.check().ok
+
+
+def test_one_namespace_from_the_future_does_not_spoil_the_others(neo4j_server: Server, memory: Memory) -> None:
+    fast = opened(neo4j_server.uri, neo4j_server.auth, clock=lambda: time.time() + 1200, max_clock_drift=3600)
+    Memory(fast, namespace=f"{memory.path}/future", clock=lambda: time.time() + 1200).remember("from the future")
+    fast.close()
+    with pytest.raises(ClockDriftError):
+        memory.namespace("future").remember("now")
+    memory.remember("here all is well")
+
+
+def test_a_database_that_was_replaced_is_not_written_to_blindly(own: OwnServer) -> None:
+    """Its schema is gone with the store: nothing is written then, and the next write makes the store anew."""
+    backend = opened(own.server.uri, own.server.auth)
+    memory = Memory(backend, namespace="replaced")
+    memory.remember("before")
+    with neo4j.GraphDatabase.driver(own.server.uri, auth=own.server.auth) as driver:
+        driver.execute_query("MATCH (n) DETACH DELETE n")
+        for kind in ("CONSTRAINT", "INDEX"):
+            for row in driver.execute_query(f"SHOW {kind} YIELD name, type WHERE type <> 'LOOKUP' RETURN name").records:
+                driver.execute_query(f"DROP {kind} `{row['name']}` IF EXISTS")
+    for write in (lambda: memory.remember("lost"), lambda: backend.apply([remember(0, "replaced", "x")])):
+        with pytest.raises(NotFoundError, match="no store any more"):
+            write()
+        memory.remember("anew", id="anew")
+        with neo4j.GraphDatabase.driver(own.server.uri, auth=own.server.auth) as driver:
+            driver.execute_query("MATCH (s:Store) DELETE s")
+    memory.close()
 
 
 def test_signals_that_raise_in_the_main_thread_hurt_nobody_else(neo4j_server: Server) -> None:

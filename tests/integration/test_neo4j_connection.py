@@ -50,6 +50,17 @@ def test_an_address_of_another_kind_is_refused(uri: str) -> None:
         Bolt(uri)
 
 
+def test_a_database_in_the_address_is_refused() -> None:
+    """It would be taken for the default one in silence."""
+    with pytest.raises(InvalidInputError, match="must end with the port"):
+        Memory.open(primary="bolt://127.0.0.1:7687/agents")
+
+
+def test_read_only_is_for_files() -> None:
+    with pytest.raises(InvalidInputError, match="rights"):
+        Memory.open(primary="bolt://127.0.0.1:7687", read_only=True)
+
+
 def test_credentials_in_the_address_are_refused_and_not_repeated() -> None:
     with pytest.raises(InvalidInputError) as caught:
         Bolt(f"bolt://neo4j:{SECRET}@localhost:7687")

@@ -59,9 +59,8 @@ def test_what_the_wall_is_ahead_of_a_primary_counts_as_drift() -> None:
     clock.is_ahead(290)
     clock.observe(Clock("ffffffff", Wall(wall.seconds + 5)).tick())
     clock.tick()
-    clock.observe(Clock("ffffffff", Wall(wall.seconds + 15)).tick())
     with pytest.raises(ClockDriftError, match="290 s ahead of the primary's"):
-        clock.tick()
+        clock.observe(Clock("ffffffff", Wall(wall.seconds + 15)).tick())
     clock.is_ahead(-3600)  # a primary that is ahead: its stamps are overtaken, ours are in the past
     clock.tick()
     clock.is_ahead(301)
@@ -72,12 +71,17 @@ def test_what_the_wall_is_ahead_of_a_primary_counts_as_drift() -> None:
 def test_a_stamp_too_far_ahead_is_refused_and_nothing_moves_b051() -> None:
     wall = Wall()
     clock = Clock("0badcafe", wall)
-    clock.observe(Clock("ffffffff", Wall(wall.seconds + 3600)).tick())
+    far = Clock("ffffffff", Wall(wall.seconds + 3600)).tick()
     for _ in range(2):
         with pytest.raises(ClockDriftError, match="3600 s ahead"):
-            clock.tick()
+            clock.observe(far)
+    assert millis(clock.tick()) == int(NOON.timestamp() * 1000), "what was refused does not spoil other writes"
     wall.seconds += 3300
+    clock.observe(far)
     assert parse_version(clock.tick()) == (int(NOON.timestamp() * 1000) + 3_600_000, 1, "0badcafe")
+    wall.seconds -= 1
+    with pytest.raises(ClockDriftError, match="301 s ahead"):
+        clock.tick()
 
 
 def test_an_older_stamp_does_not_move_the_clock() -> None:

@@ -16,7 +16,6 @@ from memgraph.backends.neo4j import connect, dump, lines, purge, reads, replicas
 from memgraph.backends.neo4j.writer import Writer
 from memgraph.backends.neo4j.writes import add
 from memgraph.clock import Clock, millis, new_id, new_writer
-from memgraph.errors import UnavailableError
 from memgraph.models import (
     ChangeSet,
     CheckReport,
@@ -45,12 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["Neo4jBackend"]
 
 _PATIENCE: Final = 10.0  # seconds that an administrator waits for a busy server to react
-_PURGE_TRIES: Final = 20
 _NOT_REACHED: Final = ("backups and exports made before", "the server's transaction logs until they rotate")
-
-
-class _MovedError(Exception):
-    """Somebody wrote to the namespace while a plan was compared with it."""
 
 
 class Neo4jBackend:
@@ -83,7 +77,7 @@ class Neo4jBackend:
         self._patient = partial(
             Bolt, uri, auth, database, timeout=max(timeout, _PATIENCE), retry_time=retry_time, pool=2
         )
-        self._writer = Writer(self._ready, Clock(wall=clock, max_drift=max_clock_drift))
+        self._writer = Writer(self._ready, Clock(wall=clock, max_drift=max_clock_drift), self._unprepared)
         self._preparing = threading.Lock()
         self._prepared = False
         self._create, self._max_clock_drift = create, max_clock_drift
@@ -115,6 +109,10 @@ class Neo4jBackend:
                     connect.prepare(self.bolt, self._create)
                     self._prepared = True
         return self.bolt
+
+    def _unprepared(self) -> None:
+        """The database is no store any more: the next call looks anew."""
+        self._prepared = False
 
     # ---- writing
 
@@ -266,21 +264,26 @@ class Neo4jBackend:
         spaces = builtins.list(plan.ids)
         if plan.selector.everything and plan.namespace not in spaces:
             spaces.append(plan.namespace)
-        for attempt in range(_PURGE_TRIES):
-            feeds = {path: bolt.run("write/newest", namespace=path)[0] for path in spaces}
-            same_set(purge.plan(bolt, scope, plan.selector, plan.at, self.bolt.where), plan)
-            for feed in feeds.values():
-                self._writer.observe(feed["version"])
-                self._writer.compare(feed["clock"])
-            receipt, version = new_id(), self._writer.tick()
-            operations = {path: self._purges(bolt, plan, path, version, receipt) for path in spaces}
-            try:
-                counts = bolt.transaction(lambda tx: _first(tx, self._writer.secrets(tx), operations, feeds, version))  # noqa: B023 - called at once
-                break
-            except _MovedError:
-                time.sleep(0.01 * attempt)
-        else:
-            raise UnavailableError(f"{plan.namespace!r} is being written to all the time", hint="Try again later.")
+        feeds = {path: bolt.run("write/newest", namespace=path)[0] for path in spaces}
+        for feed in feeds.values():
+            self._writer.observe(feed["version"])
+            self._writer.compare(feed["clock"])
+        same_set(purge.plan(bolt, scope, plan.selector, plan.at, self.bolt.where), plan)
+        receipt, version = new_id(), self._writer.tick()
+        operations = {path: self._purges(bolt, plan, path, version, receipt) for path in spaces}
+
+        def begin(tx: Runner) -> dict[str, int]:
+            secrets, made, moved = self._writer.secrets(tx), dict[str, int](), False
+            for path in sorted(operations):
+                if operations[path]:
+                    new, number = purge.first(tx, secrets, operations[path], version)
+                    add(made, new)
+                    moved = moved or number != feeds[path]["n"] + 1
+            if moved:  # somebody wrote there since; nobody can now, as this holds the feeds
+                same_set(purge.plan(tx, scope, plan.selector, plan.at, self.bolt.where), plan)
+            return made
+
+        counts = bolt.transaction(begin)
         for path in spaces:
             add(counts, purge.pages(bolt, self._writer.secrets, operations[path]))
         return PurgeReceipt(
@@ -359,17 +362,3 @@ class Neo4jBackend:
     def close(self) -> None:
         """Give the connections up."""
         self.bolt.close()
-
-
-def _first(
-    tx: Runner, secrets: Any, operations: dict[str, builtins.list[Purge]], feeds: dict[str, Any], version: str
-) -> dict[str, int]:
-    """The tombstones of a purge in all its namespaces, if nobody has written there since `feeds` was read."""
-    counts: dict[str, int] = {}
-    for path in sorted(operations):
-        if operations[path]:
-            new, number = purge.first(tx, secrets, operations[path], version)
-            if number != feeds[path]["n"] + 1:
-                raise _MovedError
-            add(counts, new)
-    return counts

@@ -18,7 +18,7 @@ from memgraph.backends.neo4j.tombs import Secrets
 from memgraph.backends.neo4j.writes import Put, feed, parts_of, put
 from memgraph.checks import from_micros
 from memgraph.clock import Clock
-from memgraph.errors import ConflictError, MemgraphError, PurgedError, UnavailableError
+from memgraph.errors import ConflictError, MemgraphError, NotFoundError, PurgedError, UnavailableError
 from memgraph.models import Entry
 from memgraph.storage.bolt import Again, Bolt, OutcomeUnknownError, Runner
 
@@ -64,10 +64,12 @@ class _Ticket:
 
 
 class Writer:
-    """Gives versions and writes. `secrets` reads the store's secrets once and again when they have changed."""
+    """Gives versions and writes. gone: called when the store is not there any more.
 
-    def __init__(self, bolt: Callable[[], Bolt], clock: Clock) -> None:
-        self._bolt = bolt
+    `secrets` reads the store's secrets once and again when they have changed."""
+
+    def __init__(self, bolt: Callable[[], Bolt], clock: Clock, gone: Callable[[], None]) -> None:
+        self._bolt, self._gone = bolt, gone
         self.clock = clock
         self._secrets: Secrets | None = None
         self.after_fork()
@@ -103,7 +105,13 @@ class Writer:
         """The store's secrets now; whoever writes keeps to one reading. count: how many there are, where that is known."""
         if count is None:
             rows = runner.run("write/schema_version")
-            count = rows[0]["secrets"] if rows else -1
+            count = rows[0]["secrets"] if rows else 0
+        if not count:
+            self._gone()
+            raise NotFoundError(
+                "the database holds no store any more; nothing was written",
+                hint="If it was replaced on purpose, write again: the store is made anew. Else restore it from a backup.",
+            )
         found = self._secrets
         if found is None or count != len(found):
             found = self._secrets = Secrets(runner.run("write/secrets"))
