@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     )
     from memgraph.memory import Embedder, Memory
     from memgraph.models import (
+        BackupReport,
         BucketDiff,
         Change,
         ChangeSet,
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
         Problem,
         PurgePlan,
         PurgeReceipt,
+        RestoreReport,
         SearchResult,
         Selector,
         Stats,
@@ -73,10 +75,10 @@ _HOMES = {
         "StoreLockedError", "StoreVersionError", "UnavailableError", "UnsupportedError",
     ),
     "memgraph.models": (
-        "BucketDiff", "Change", "ChangeSet", "CheckReport", "Condition", "ConsolidationReport", "Count",
+        "BackupReport", "BucketDiff", "Change", "ChangeSet", "CheckReport", "Condition", "ConsolidationReport", "Count",
         "DeadLetter", "Diff", "Duplicate", "Edge", "Entry", "Event", "Filters", "Hit", "Lineage",
-        "Neighbourhood", "Page", "Problem", "PurgePlan", "PurgeReceipt", "SearchResult", "Selector", "Stats",
-        "Status", "StoreStatus", "SyncDiff", "SyncReport", "SyncStatus", "Trust",
+        "Neighbourhood", "Page", "Problem", "PurgePlan", "PurgeReceipt", "RestoreReport", "SearchResult", "Selector",
+        "Stats", "Status", "StoreStatus", "SyncDiff", "SyncReport", "SyncStatus", "Trust",
     ),
 }  # fmt: skip
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
@@ -84,6 +86,7 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
     "AsyncMemory",
     "AuthError",
+    "BackupReport",
     "BucketDiff",
     "Change",
     "ChangeSet",
@@ -116,6 +119,7 @@ __all__ = [
     "PurgeReceipt",
     "PurgedError",
     "ReadOnlyError",
+    "RestoreReport",
     "SearchResult",
     "Selector",
     "Stats",

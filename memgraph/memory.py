@@ -16,10 +16,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeVar
 
 from memgraph import checks
-from memgraph.backends.base import Backend, Draft, Preparable, Query, Ranking, Replica, Scope
+from memgraph.backends.base import Archivable, Backend, Draft, Preparable, Query, Ranking, Replica, Scope
 from memgraph.clock import millis, new_id, version_floor
 from memgraph.errors import ClockDriftError, ConflictError, InvalidInputError, NotFoundError, UnsupportedError
 from memgraph.models import (
+    BackupReport,
     Change,
     ChangeSet,
     CheckReport,
@@ -1048,6 +1049,28 @@ class Memory:
                     f"{same.count(False)} ids or more in the file name memories with other content here; nothing was imported",
                     hint="Import into another namespace.",
                 )
+
+    def backup(self, path: str | Path, *, force: bool = False) -> BackupReport:
+        """Write the whole store, every namespace as it is at this instant, to a file; returns what it holds.
+
+        The store may be in use, also by other processes. The file is a store by itself, readable by its owner only, and is there
+        whole or not at all; `memgraph.admin.backup` verifies and restores it. With a primary it is what the store's own file
+        holds. force: replace a file that is there already.
+
+        Raises ConflictError for a file that is there, UnsupportedError for a primary alone or a view of one namespace,
+        InvalidInputError, StoreCorruptError, StoreFullError, ReadOnlyError; then nothing was written.
+        """
+        if not isinstance(self._backend, Archivable):
+            raise UnsupportedError(
+                f"a backup is of a store's file, and {self._backend.name} has none",
+                hint="Use `memgraph export` (export_to), or the server's own backup.",
+            )
+        if not self._root:
+            raise UnsupportedError(
+                f"a backup is of the whole store, this reaches namespace {self._namespace!r} only",
+                hint="Open the store without a namespace, or use `memgraph export` (export_to).",
+            )
+        return self._backend.backup(_file(path).expanduser(), bool(force))
 
     def check(self, *, repair: bool = False, reindex: bool = False) -> CheckReport:
         """Look for damage and broken laws. repair: mend what can be mended. reindex: rebuild the text index first."""

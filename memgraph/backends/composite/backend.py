@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from memgraph.backends.base import Backend, Draft, Preparable, Primary, Query, Scope
@@ -16,6 +17,7 @@ from memgraph.backends.composite.pull import Progress
 from memgraph.backends.local.backend import LocalBackend
 from memgraph.errors import ConflictError, UnavailableError
 from memgraph.models import (
+    BackupReport,
     ChangeSet,
     CheckReport,
     Count,
@@ -28,6 +30,7 @@ from memgraph.models import (
     Page,
     PurgePlan,
     PurgeReceipt,
+    RestoreReport,
     SearchResult,
     Selector,
     Stats,
@@ -364,6 +367,20 @@ class CompositeBackend:
     def set_up(self) -> tuple[str, ...]:
         """Make what the primary needs and lacks."""
         return self.link.pusher.set_up() if isinstance(self.link.pusher, Preparable) else ()
+
+    def backup(self, path: Path, force: bool) -> BackupReport:
+        """Write all that the local store holds to a file; what only the primary has is not in it."""
+        return self.local.backup(path, force)
+
+    def as_backup(self) -> BackupReport:
+        """What the local store holds as a backup."""
+        return self.local.as_backup()
+
+    def restore_backup(self, path: Path, dry_run: bool) -> RestoreReport:
+        """Put a backup in place of what the local store holds; what the primary has is pulled again."""
+        report = self.local.restore_backup(path, dry_run)
+        self.link.wake()
+        return report
 
     def check(self, repair: bool = False, reindex: bool = False) -> CheckReport:
         """Look for damage and broken laws on both sides."""
