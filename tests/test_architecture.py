@@ -36,7 +36,7 @@ BELOW = {  # a room may import itself, values, and these
     "aio": {"memory"},
     "integrations": {"memory"},
     "agent": {"memory", "aio", "rules"},
-    "admin": {"memory"},
+    "admin": {"memory", "backends.base"},
     "cli": {"memory", "views", "rules", "config", "telemetry", "integrations", "admin", "agent"},
     "__init__": {"aio", "memory"},
     "__main__": {"cli"},

@@ -31,7 +31,7 @@ SECTIONS: Final[dict[str, dict[str, str]]] = {
         ("remember", "remember-many", "supersede", "relate", "unrelate", "feedback", "forget", "restore"), "write"
     ),
     "Clean": dict.fromkeys(("release", "undo", "plan-purge", "purge", "consolidate"), "clean"),
-    "Move": dict.fromkeys(("export", "import", "graph"), "transfer"),
+    "Move": dict.fromkeys(("export", "import", "graph"), "transfer") | {"backup": "backup"},
     "Sync": {"sync": "sync"},
     "Run": dict.fromkeys(("init", "status", "stats", "doctor", "config", "completion"), "admin") | {"tour": "tour"},
 }

@@ -123,10 +123,12 @@ def take_in(connection: sqlite3.Connection, items: Iterable[dict[str, Any]]) -> 
     return changed
 
 
-def carry(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
-    """Add the whole ledger of one store, of every namespace, to another's."""
+def carry(source: sqlite3.Connection, target: sqlite3.Connection) -> bool:
+    """Add the whole ledger of one store, of every namespace, to another's; whether any of it was news there."""
+    before = target.total_changes
     target.executemany("insert or ignore into secret values(?, ?)", source.execute("select name, value from secret"))
     target.executemany(_INSERT, source.execute("select hash, space, version, secret, receipt from tombstone"))
+    return target.total_changes > before
 
 
 def adopted(connection: sqlite3.Connection) -> str | None:
