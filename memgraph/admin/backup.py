@@ -18,8 +18,7 @@ def verify(path: str | Path) -> BackupReport:
     Raises NotFoundError, StoreCorruptError for damage of any kind, StoreVersionError, and InvalidInputError for a store that
     is no backup.
     """
-    if not Path(path).exists():
-        raise NotFoundError(f"there is no backup at {path}", hint="Check the path.")
+    _require(path)
     with Memory.open(path, read_only=True, preload=False) as memory:
         return _files(memory).as_backup()
 
@@ -44,6 +43,7 @@ def restore(
     Raises what `verify` raises, StoreCorruptError for a damaged store, StoreLockedError, StoreFullError, ReadOnlyError, and
     UnsupportedError for pages of another size; then the store is as it was.
     """
+    _require(backup)
     there = Path(store).exists()
     if not there:
         verify(backup)  # before a file is made for nothing
@@ -52,6 +52,11 @@ def restore(
     ) as memory:
         report = _files(memory).restore_backup(Path(backup), dry_run)
     return report.model_copy(update={"store": str(store)})
+
+
+def _require(backup: str | Path) -> None:
+    if not Path(backup).exists():
+        raise NotFoundError(f"there is no backup at {backup}", hint="Check the path.")
 
 
 def _files(memory: Memory) -> Archivable:

@@ -126,12 +126,12 @@ def _change(
     store: LocalBackend, copy: sqlite3.Connection, work: Callable[[sqlite3.Connection, sqlite3.Connection], T]
 ) -> T:
     """Change the copy in one transaction, then pack it: what was removed may not come along in an unused part of a page."""
-    try:
-        with store.database.read() as old:
+    with store.database.read() as old:
+        try:
             copy.execute("begin")
             found = work(old, copy)
             copy.execute("commit")
-        copy.execute("vacuum")
-        return found
-    except sqlite3.Error as error:
-        raise translate(error, "a temporary copy of the backup") from None
+            copy.execute("vacuum")
+        except sqlite3.Error as error:
+            raise translate(error, "a temporary copy of the backup") from None
+    return found
