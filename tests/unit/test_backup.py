@@ -370,6 +370,23 @@ def test_everybody_who_has_the_store_open_sees_it(memory: Memory, copy: Path, pa
                 assert each.check().ok
 
 
+def test_the_backup_of_another_store_is_searched_as_its_own(
+    memory: Memory, copy: Path, path: Path, tmp_path: Path
+) -> None:
+    """Its parts of the index have numbers that this process knows as those of other parts."""
+    with Memory.open(tmp_path / "other.db", namespace="default") as other:
+        for store, animal, step in ((other, "giraffe", 7), (memory, "zebra", 5)):
+            store.remember_many([{"content": f"{animal} {n} word{n % step}", "id": f"{animal}{n}"} for n in range(300)])
+            store.check(reindex=True)
+        assert len(memory.search("word3", limit=100).hits) == 60
+        Memory(other.backend).backup(copy)
+        expected = {hit.entry.id: hit.score for hit in other.search("word3", limit=100)}
+    restore(path, copy)
+    assert {hit.entry.id: hit.score for hit in memory.search("word3", limit=100)} == expected
+    assert {hit.entry.id for hit in memory.search("giraffe 17")} >= {"giraffe17"}
+    assert memory.search("zebra").hits == ()
+
+
 def test_a_reader_keeps_its_snapshot(memory: Memory, copy: Path, path: Path) -> None:
     memory.remember("old")
     memory.backup(copy)
