@@ -577,6 +577,29 @@ def test_what_was_purged_after_the_backup_stays_so(memory: Memory, copy: Path, p
     assert memory.current("zoo").content == "a new owner"
 
 
+def test_what_the_ledger_removes_is_in_no_page_that_is_written(
+    memory: Memory, copy: Path, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not before the old pages are cleared either, and whether or not SQLite was built to overwrite what it deletes."""
+    staged = restoring.files.staged
+
+    def careless(connection: sqlite3.Connection) -> sqlite3.Connection:
+        found = staged(connection)
+        found.execute("pragma secure_delete = off")
+        return found
+
+    monkeypatch.setattr(restoring.files, "staged", careless)
+    memory.remember_many([{"content": f"canary {n} " + "x" * 9 * n, "subject": f"s{n % 2}"} for n in range(200)])
+    memory.backup(copy)
+    memory.purge(Selector(subject="s1"))
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as reader:
+        reader.execute("begin")
+        reader.execute("select count(*) from memory").fetchone()
+        assert not restore(path, copy, lock_timeout=0.2).scrubbed
+        data = b"".join(each.read_bytes() for each in path.parent.iterdir())
+    assert [n for n in range(200) if b"canary %d " % n in data] == list(range(0, 200, 2))
+
+
 def test_the_ledgers_of_both_count(memory: Memory, copy: Path, path: Path, tmp_path: Path) -> None:
     """Tombstones of the backup's own store stay, each under its own secret, also where neither store knew the other."""
     memory.remember("mine", id="mine")
