@@ -92,9 +92,8 @@ def _owe(old: sqlite3.Connection, new: sqlite3.Connection) -> None:
     """
     if not _coupled(new):
         return
-    known = (
-        new.execute("select path from namespace").fetchall() + old.execute("select namespace from cursor").fetchall()
-    )
+    known = new.execute("select path from namespace").fetchall()
+    known += old.execute("select path from namespace union select namespace from cursor").fetchall()
     if not _coupled(old):
         known += new.execute("select namespace from cursor union select namespace from outbox").fetchall()
     new.execute("delete from cursor")
