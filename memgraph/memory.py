@@ -61,6 +61,7 @@ from memgraph.operations import (
     Unrelate,
 )
 from memgraph.rules.caption import caption
+from memgraph.textlines import Skip
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -980,24 +981,28 @@ class Memory:
             _file(path), header, _counted(self._backend.operations(self._scope(subtree)), progress)
         )
 
-    def import_from(self, path: str | Path, *, move: bool = False, progress: Progress | None = None) -> int:
+    def import_from(
+        self, path: str | Path, *, move: bool = False, progress: Progress | None = None, skip: Skip | None = None
+    ) -> int:
         """Apply an export; returns how many of its operations were news here. A second import changes nothing.
 
         The file is checked as a whole before anything is applied; should the process die half-way, import it again.
         Its namespaces must lie in this one, or anywhere if this was opened without a namespace. move: put what lay in the
         file's namespace into this one instead; what was purged there cannot be carried along.
-        progress: called with the number of operations applied so far.
+        progress: called with the number of operations applied so far. skip: called with the number of each line of an intact
+        file that is refused, and why; the others are imported. None: one such line refuses the whole.
 
         Raises StoreCorruptError, StoreVersionError, ClockDriftError, InvalidInputError, and ConflictError where an id names
         other content here.
         """
         from memgraph import interchange
 
-        header, items = interchange.read(_file(path))
+        header, items = interchange.read(_file(path), skip)
+        again = None if skip is None else _told  # the same lines as the first time
         source = header.namespace if move else None
         for part in _pages(_operations(items)):
             self._admit([self._moved(operation, source) for operation in part])
-        _, items = interchange.read(_file(path))
+        _, items = interchange.read(_file(path), again)
         if not move:
             buried = [item for item in items if isinstance(item, dict)]
             if not self._root and not all(
@@ -1005,7 +1010,7 @@ class Memory:
             ):
                 raise InvalidInputError(f"holds tombstones outside of namespace {self._namespace!r}", field="path")
             self._backend.bury(buried)
-            _, items = interchange.read(_file(path))
+            _, items = interchange.read(_file(path), again)
         changed = applied = 0
         for part in _pages(_operations(items)):
             changed += self._backend.apply([self._moved(operation, source) for operation in part])
@@ -1149,6 +1154,10 @@ def _file(value: object) -> Path:
     if not isinstance(value, str | Path) or "\0" in str(value):
         raise InvalidInputError("must be the path of a file", field="path")
     return Path(value)
+
+
+def _told(number: int, reason: str) -> None:
+    """For who has heard of a bad line already."""
 
 
 def _operations(items: Iterable[Operation | Unknown | dict[str, Any]]) -> Iterator[Operation | Unknown]:

@@ -35,10 +35,12 @@ if TYPE_CHECKING:
 @yes_option
 @pass_call
 def backup_command(call: Call, action: str, file: str, force: bool, dry_run: bool, yes: bool) -> None:
-    """Copy the store's whole file while it is in use, check such a copy, or put it back.
+    """Copy the whole store while it is in use, or put a copy back.
 
-    create: every namespace as it is now, in one file that opens by itself. What is purged later stays in it; keep track of your
-    copies. verify: look at all of a backup as `doctor` does, compare it with what was written, and say what it holds.
+    create: every namespace as it is now, in one file that opens by itself. What is purged later stays in it; keep track
+    of your copies.
+
+    verify: look at all of a backup as `doctor` does, compare it with what was written, and say what it holds.
 
     restore: replace what the store holds, in one step that programs with the store open survive. It shows first what is newer
     there, asks, and keeps that in a rollback copy beside the store. What was purged stays so. A store with a primary keeps
