@@ -22,7 +22,7 @@ _NAMED: Final = 10  # bad lines that a refusal names
 def utf8_lines(file: IO[bytes]) -> Iterator[bytes]:
     r"""The lines of JSON text, as UTF-8 that end in `\n`, however it was saved: with a byte order mark, with CRLF, as UTF-16.
 
-    file: open at its beginning. Raises InvalidInputError, naming the line, for what is no UTF-16 although it begins so.
+    file: open at its beginning. Raises InvalidInputError for what is no UTF-16 although it begins so.
     """
     first = file.read(3)
     file.seek(len(_UTF_8_MARK) if first == _UTF_8_MARK else 0)
@@ -32,14 +32,12 @@ def utf8_lines(file: IO[bytes]) -> Iterator[bytes]:
             yield line[:-2] + b"\n" if line.endswith(b"\r\n") else line
         return
     text = io.TextIOWrapper(file, encoding=encoding)
-    done = 0
     try:
         for words in text:
             yield words.encode()
-            done += 1
     except UnicodeError:
         raise InvalidInputError(
-            f"line {done + 1}: the file begins as UTF-16, and this is none", field="path", hint="Save it as UTF-8."
+            "the file begins as UTF-16, and is none further on", field="path", hint="Save it as UTF-8."
         ) from None
     finally:
         text.detach()

@@ -40,9 +40,9 @@ def import_chat(
     """Remember the turns of a transcript, in order; a second import changes nothing. Returns how many were new.
 
     path: a file of JSON lines, or one JSON array, of objects; a byte order mark, CRLF and UTF-16 are understood.
-    mapping: names of `FIELDS` to the names that the file has
-    for them; `content` is needed. A field that is missing, null or empty counts as not given. `namespace` is one more
-    segment below the memory's own. Numbers may stand for names; a time is ISO 8601, or Unix seconds.
+    mapping: names of `FIELDS` to the names that the file has for them; `content` is needed. A field that is missing, null or
+    empty counts as not given. `namespace` is one more segment below the memory's own. Numbers may stand for names; a time is
+    ISO 8601, or Unix seconds.
     timezone: the IANA name of the zone of times that have none. progress: called with the number of turns done.
     skip: called with the number of each line that cannot be taken, and why; the others are imported. None: one such line
     refuses the whole.
