@@ -632,3 +632,15 @@ def test_a_purge_names_the_rollback_copies_that_it_cannot_reach(memory: Memory, 
 def test_when_it_was_made_is_the_stores_clock(memory: Memory, copy: Path, clock: FrozenClock) -> None:
     clock.now = datetime(2031, 5, 6, 7, 8, 9, tzinfo=UTC)
     assert memory.backup(copy).made_at == clock.now
+
+
+def test_a_server_alone_has_no_file(copy: Path) -> None:
+    from memgraph.backends.neo4j.backend import Neo4jBackend
+
+    with (
+        Memory(Neo4jBackend("bolt://127.0.0.1:1", connect=False)) as memory,
+        pytest.raises(UnsupportedError) as refused,
+    ):
+        memory.backup(copy)
+    assert "export" in refused.value.hint
+    assert not copy.exists()
