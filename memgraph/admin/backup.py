@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from memgraph.backends.base import Archivable
 from memgraph.errors import NotFoundError, UnsupportedError
@@ -30,6 +31,7 @@ def restore(
     dry_run: bool = False,
     lock_timeout: float = 10.0,
     durability: str = "full",
+    max_clock_drift: float = 300.0,
 ) -> RestoreReport:
     """Put a backup, after it was verified, in place of what a store's file holds; returns what that changed.
 
@@ -38,18 +40,21 @@ def restore(
     with a primary keeps what it has not sent yet, and pushes and pulls everything anew. All of it happens in one commit, or not.
 
     store: made if it is not there. dry_run: change nothing, and report what would happen. lock_timeout: seconds to wait for
-    another process's write. durability: as for `Memory.open`.
+    another process's write. durability, max_clock_drift (seconds): as for `Memory.open`.
 
-    Raises what `verify` raises, StoreCorruptError for a damaged store, StoreLockedError, StoreFullError, ReadOnlyError, and
-    UnsupportedError for pages of another size; then the store is as it was.
+    Raises what `verify` raises, StoreCorruptError for a damaged store, ClockDriftError, StoreLockedError, StoreFullError,
+    ReadOnlyError, and UnsupportedError for pages of another size; then the store is as it was.
     """
     _require(backup)
+    options: dict[str, Any] = {
+        "lock_timeout": lock_timeout,
+        "durability": durability,
+        "max_clock_drift": max_clock_drift,
+    }
     there = Path(store).exists()
-    if not there:
-        verify(backup)  # before a file is made for nothing
-    with Memory.open(
-        store if there or not dry_run else ":memory:", lock_timeout=lock_timeout, durability=durability, preload=False
-    ) as memory:
+    if not there and not dry_run:
+        restore(store, backup, dry_run=True, **options)  # what is refused makes no file
+    with Memory.open(store if there or not dry_run else ":memory:", **options, preload=False) as memory:
         report = _files(memory).restore_backup(Path(backup), dry_run)
     return report.model_copy(update={"store": str(store)})
 

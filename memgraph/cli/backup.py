@@ -70,7 +70,7 @@ def _settings(call: Call) -> dict[str, Any]:
             "a backup is of a store's file, and a server alone has none",
             hint="Use `memgraph export` and `memgraph import`, or the server's own backup; or name the file with --store.",
         )
-    return {name: found[name] for name in ("path", "durability", "lock_timeout")}
+    return {name: found[name] for name in ("path", "durability", "lock_timeout", "max_clock_drift")}
 
 
 def _create(call: Call, file: str, force: bool) -> None:

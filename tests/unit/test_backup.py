@@ -18,6 +18,7 @@ from memgraph import Memory
 from memgraph.admin.backup import restore, verify
 from memgraph.backends.local import restore as restoring
 from memgraph.errors import (
+    ClockDriftError,
     ConflictError,
     InvalidInputError,
     NotFoundError,
@@ -102,6 +103,18 @@ def test_only_its_owner_may_read_it_and_it_takes_no_ones_place(memory: Memory, c
         memory.backup(copy.parent / "no such folder" / "b")
     assert texts(memory) == {"one"}
     assert [each.name for each in copy.parent.iterdir()] == [copy.name]
+
+
+def test_another_store_is_not_overwritten_even_by_force(memory: Memory, copy: Path, tmp_path: Path) -> None:
+    memory.remember("one")
+    with Memory.open(tmp_path / "other.db") as other:
+        other.remember("theirs")
+        with pytest.raises(InvalidInputError, match="another store"):
+            memory.backup(tmp_path / "other.db", force=True)
+        assert texts(other) == {"theirs"}
+        other.backup(copy)
+    memory.backup(copy, force=True)
+    assert verify(copy).memories == 1
 
 
 def test_a_link_is_followed_and_a_link_to_the_store_is_the_store(memory: Memory, copy: Path, path: Path) -> None:
@@ -484,6 +497,21 @@ def test_versions_go_on_from_what_the_store_had_seen(
         assert again.remember("three", key="k").version > last
 
 
+def test_a_backup_from_the_future_is_refused_where_it_would_be_news(
+    memory: Memory, copy: Path, path: Path, clock: FrozenClock
+) -> None:
+    clock.now = datetime(2200, 1, 1, tzinfo=UTC)
+    memory.remember("one")
+    memory.backup(copy)
+    assert restore(path, copy).newer == {}, "the store itself is as far ahead"
+    new = path.with_name("new.db")
+    for dry_run in (True, False):
+        with pytest.raises(ClockDriftError):
+            restore(new, copy, dry_run=dry_run)
+    assert not new.exists()
+    assert restore(new, copy, max_clock_drift=1e10).held == 0
+
+
 def test_to_a_store_that_is_not_there(memory: Memory, copy: Path, tmp_path: Path) -> None:
     memory.remember("one")
     made = memory.backup(copy)
@@ -575,6 +603,32 @@ def test_what_was_purged_after_the_backup_stays_so(memory: Memory, copy: Path, p
     assert ("other" in {entry.id for entry in memory.list(ANY)}) is not bool(selector.everything)
     memory.remember("a new owner", key="zoo", subject="ann")
     assert memory.current("zoo").content == "a new owner"
+
+
+def test_what_is_purged_while_a_restore_is_prepared_stays_so_too(
+    memory: Memory, copy: Path, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory.remember("first", id="a")
+    memory.remember("second", id="b")
+    memory.remember("third", id="c")
+    memory.backup(copy)
+    memory.purge(Selector(ids=["a"]))
+    bury = restoring.merge.bury
+
+    def and_then_somebody_purges(old: sqlite3.Connection, new: sqlite3.Connection) -> dict[str, int]:
+        found = bury(old, new)
+        monkeypatch.setattr(restoring.merge, "bury", bury)
+        memory.purge(Selector(ids=["b"]))
+        memory.remember("written meanwhile")
+        return found
+
+    monkeypatch.setattr(restoring.merge, "bury", and_then_somebody_purges)
+    done = restore(path, copy)
+    assert texts(memory) == {"third"}
+    assert done.purged["memories"] == 2
+    assert done.newer == {"default": 1}
+    assert done.rollback is not None
+    assert verify(done.rollback).memories == 2
 
 
 def test_what_the_ledger_removes_is_in_no_page_that_is_written(

@@ -109,6 +109,11 @@ class LocalBackend:
         """This machine's clock: Unix seconds."""
         return self._clock.wall
 
+    @property
+    def max_clock_drift(self) -> float:
+        """Seconds that versions may run ahead of this machine's clock."""
+        return self._clock.max_drift
+
     def finish_loading(self) -> None:
         """Let the thread that loads the graph finish: what it has half imported could not be imported in a forked child."""
         if self._preloading is not None:

@@ -16,6 +16,7 @@ from memgraph.models import BackupReport
 from memgraph.storage.sqlite import copy as files
 from memgraph.storage.sqlite import repair
 from memgraph.storage.sqlite.database import translate
+from memgraph.storage.sqlite.schema import APPLICATION_ID
 
 if TYPE_CHECKING:
     from memgraph.backends.local.backend import LocalBackend
@@ -33,6 +34,8 @@ def create(store: LocalBackend, path: Path, force: bool) -> BackupReport:
     if own is not None and os.path.realpath(path) in {os.path.realpath(own) + suffix for suffix in _OURS}:
         raise InvalidInputError("is a file of the store itself", field="path", hint="Name another file.")
     files.require_free(path, force)
+    if path.exists() and _is_store_in_use(path):
+        raise InvalidInputError("is another store, and no backup", field="path", hint="Name another file.")
     with store.database.read(snapshot=False) as connection:
         copy = files.staged(connection)
     with closing(copy):
@@ -50,6 +53,17 @@ def create(store: LocalBackend, path: Path, force: bool) -> BackupReport:
             return _report(copy, path, at)
         except sqlite3.Error as error:
             raise translate(error, str(path)) from None
+
+
+def _is_store_in_use(path: Path) -> bool:
+    """Whether a file is a store that is no backup: nobody means to lose it, and whoever has it open would not notice."""
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            if connection.execute("pragma application_id").fetchone()[0] != APPLICATION_ID:
+                return False
+            return connection.execute("select 1 from meta where name = ?", _NOTE[1:]).fetchone() is None
+    except sqlite3.DatabaseError:
+        return False
 
 
 def describe(store: LocalBackend) -> BackupReport:

@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from memgraph.backends.local import backup, merge
-from memgraph.errors import InvalidInputError, StoreCorruptError, UnsupportedError
+from memgraph.backends.local.apply import newest_version
+from memgraph.clock import millis
+from memgraph.errors import ClockDriftError, InvalidInputError, StoreCorruptError, UnsupportedError
 from memgraph.models import RestoreReport
 from memgraph.storage.sqlite import copy as files
 from memgraph.storage.sqlite import repair
@@ -34,8 +36,8 @@ T = TypeVar("T")
 def restore(store: LocalBackend, path: Path, dry_run: bool) -> RestoreReport:
     """Check a backup, and put it in place of what the store holds; or only find out what that would do.
 
-    Raises StoreCorruptError if either is damaged, InvalidInputError if the file is no backup, StoreLockedError, StoreFullError,
-    ReadOnlyError; then the store is as it was.
+    Raises StoreCorruptError if either is damaged, InvalidInputError if the file is no backup, ClockDriftError,
+    StoreLockedError, StoreFullError, ReadOnlyError; then the store is as it was.
     """
     from memgraph.backends.local.backend import LocalBackend
 
@@ -49,6 +51,7 @@ def restore(store: LocalBackend, path: Path, dry_run: bool) -> RestoreReport:
         raise InvalidInputError("is the store itself", field="path", hint="Name a backup.")
     with closing(LocalBackend(path, read_only=True)) as source:
         held = backup.describe(source)
+        _require_present(store, held.newest)
         with source.database.read(snapshot=False) as connection:
             copy = files.staged(connection)
     with closing(copy):
@@ -97,6 +100,17 @@ def _require_sound(store: LocalBackend) -> None:
             f"{database.where} is damaged ({broken[0]}), and with it perhaps its list of what was purged",
             hint="Run `memgraph doctor --repair` first. If that saves nothing, move the file away: a restore to a new file"
             " brings back what was purged since the backup.",
+        )
+
+
+def _require_present(store: LocalBackend, newest: str) -> None:
+    """A backup from the future would leave a store that cannot be written to; unless it is there already."""
+    with store.database.read(snapshot=False) as connection:
+        known = newest_version(connection)
+    if newest > known and millis(newest) > (store.wall() + store.max_clock_drift) * 1000:
+        raise ClockDriftError(
+            "the backup holds versions further ahead of this machine's clock than max_clock_drift allows",
+            hint="Set the clock right, or raise max_clock_drift.",
         )
 
 
