@@ -683,6 +683,18 @@ def test_a_purge_names_the_rollback_copies_that_it_cannot_reach(memory: Memory, 
     assert f"the rollback copy {Path(done.rollback).name}" in receipt.not_reached
 
 
+def test_what_a_killed_restore_left_beside_is_named_and_goes_with_the_next(
+    memory: Memory, copy: Path, path: Path
+) -> None:
+    memory.remember("old", id="a")
+    memory.backup(copy)
+    left = path.with_name(f".{path.name}.before-restore-20260101-000000-000000.0badcafe.tmp")
+    left.touch()
+    assert f"the rollback copy {left.name}" in memory.purge(Selector(ids=["a"])).not_reached
+    restore(path, copy)
+    assert not left.exists()
+
+
 def test_when_it_was_made_is_the_stores_clock(memory: Memory, copy: Path, clock: FrozenClock) -> None:
     clock.now = datetime(2031, 5, 6, 7, 8, 9, tzinfo=UTC)
     assert memory.backup(copy).made_at == clock.now

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import functools
-import glob
 import logging
 import sqlite3
 import threading
@@ -514,10 +513,12 @@ class LocalBackend:
         path = self.database.path
         if path is None:
             return []
+        kinds = (("damaged", ".damaged-"), ("rollback", ".before-restore-"))
         return sorted(
             f"the {kind} copy {each.name}"
-            for kind, name in (("damaged", "damaged"), ("rollback", "before-restore"))
-            for each in path.parent.glob(f"{glob.escape(path.name)}.{name}-*")
+            for kind, mark in kinds
+            for each in path.parent.iterdir()
+            if each.name.lstrip(".").startswith(f"{path.name.lstrip('.')}{mark}")  # hidden ones are of a killed restore
         )
 
     def _scrub(self) -> None:

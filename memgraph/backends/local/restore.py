@@ -6,6 +6,7 @@ crash leaves the one or the other, whole.
 
 from __future__ import annotations
 
+import glob
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -13,7 +14,7 @@ from contextlib import closing
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from memgraph.backends.local import backup, merge
 from memgraph.backends.local.apply import newest_version
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["restore"]
 
 T = TypeVar("T")
+_KEPT: Final = ".before-restore-"  # in the names of rollback copies
 
 
 def restore(store: LocalBackend, path: Path, dry_run: bool) -> RestoreReport:
@@ -125,13 +127,18 @@ def _require_same_pages(store: LocalBackend, copy: sqlite3.Connection) -> None:
 
 
 def _keep(store: LocalBackend, own: Path) -> Iterator[Path]:
-    """A backup of what the store holds, beside it; none of a store that holds nothing."""
+    """A backup of what the store holds, beside it; none of a store that holds nothing. Called with the write lock held.
+
+    So whatever another restore has left unfinished beside the store is of one that was killed.
+    """
+    for left in own.parent.glob(f".{glob.escape(own.name)}{_KEPT}*.tmp"):
+        left.unlink(missing_ok=True)
     with store.database.read() as connection:
         tables = ("memory", "tombstone", "outbox", "dead_letter", "foreign_operation")
         if not any(connection.execute(f"select 1 from {table} limit 1").fetchone() for table in tables):
             return
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S-%f")
-    path = own.with_name(f"{own.name}.before-restore-{stamp}")
+    path = own.with_name(f"{own.name}{_KEPT}{stamp}")
     backup.create(store, path, force=False)
     yield path
 
