@@ -46,7 +46,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def memory(path: Path, clock: FrozenClock) -> Iterator[Memory]:
-    with Memory.open(path, clock=clock) as found:
+    with Memory.open(path, clock=clock, lock_timeout=1) as found:
         yield found
 
 
