@@ -50,6 +50,8 @@ def backup_command(call: Call, action: str, file: str, force: bool, dry_run: boo
         raise click.UsageError("--force goes with create.")
     if dry_run and action != "restore":
         raise click.UsageError("--dry-run goes with restore.")
+    if call.namespace is not None:
+        raise click.UsageError("A backup is of every namespace; for one of them, use `memgraph export`.")
     if action == "create":
         _create(call, file, force)
     elif action == "verify":

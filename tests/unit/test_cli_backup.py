@@ -111,6 +111,7 @@ def test_wrong_usage_and_files_that_are_not_there(run: Run, store: Path) -> None
     run("backup", "verify", "x", "--force", code=2)
     run("backup", "create", "x", "--dry-run", code=2)
     run("backup", code=2)
+    assert "memgraph export" in run("-n", "acme", "backup", "create", "x", code=2).stderr
     assert not Path("no.db").exists()
     assert not Path("x").exists()
 
