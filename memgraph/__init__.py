@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from memgraph.memory import Embedder, Memory
     from memgraph.models import (
         Act,
+        BackupReport,
         BucketDiff,
         Change,
         ChangeSet,
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
         PurgeCheck,
         PurgePlan,
         PurgeReceipt,
+        RestoreReport,
         SearchResult,
         Selector,
         Stats,
@@ -76,10 +78,10 @@ _HOMES = {
         "StoreLockedError", "StoreVersionError", "UnavailableError", "UnsupportedError",
     ),
     "memgraph.models": (
-        "Act", "BucketDiff", "Change", "ChangeSet", "CheckReport", "Condition", "ConsolidationReport", "Count",
-        "DeadLetter", "Diff", "Duplicate", "Edge", "Entry", "Event", "Filters", "Hit", "Hold", "Lineage",
-        "Neighbourhood", "Page", "Problem", "PurgeCheck", "PurgePlan", "PurgeReceipt", "SearchResult", "Selector", "Stats",
-        "Status", "StoreStatus", "SyncDiff", "SyncReport", "SyncStatus", "Trust",
+        "Act", "BackupReport", "BucketDiff", "Change", "ChangeSet", "CheckReport", "Condition", "ConsolidationReport",
+        "Count", "DeadLetter", "Diff", "Duplicate", "Edge", "Entry", "Event", "Filters", "Hit", "Hold", "Lineage",
+        "Neighbourhood", "Page", "Problem", "PurgeCheck", "PurgePlan", "PurgeReceipt", "RestoreReport", "SearchResult",
+        "Selector", "Stats", "Status", "StoreStatus", "SyncDiff", "SyncReport", "SyncStatus", "Trust",
     ),
 }  # fmt: skip
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
@@ -88,6 +90,7 @@ __all__ = [
     "Act",
     "AsyncMemory",
     "AuthError",
+    "BackupReport",
     "BucketDiff",
     "Change",
     "ChangeSet",
@@ -122,6 +125,7 @@ __all__ = [
     "PurgeReceipt",
     "PurgedError",
     "ReadOnlyError",
+    "RestoreReport",
     "SearchResult",
     "Selector",
     "Stats",

@@ -40,6 +40,7 @@ from memgraph.errors import (
     StoreVersionError,
 )
 from memgraph.operations import Operation, Origin, Reinforce, Relate, Remember, Unknown, parse
+from memgraph.textlines import Skip, judge, utf8_lines
 
 __all__ = ["FORMAT", "Header", "Item", "moved", "read", "write"]
 
@@ -196,50 +197,51 @@ def _file_error(error: OSError, path: Path) -> MemgraphError:
     return InvalidInputError(f"{path}: {error.strerror or type(error).__name__}", field="path")
 
 
-def read(path: str | Path) -> tuple[Header, Iterator[Item]]:
+def read(path: str | Path, skip: Skip | None = None) -> tuple[Header, Iterator[Item]]:
     """Check an export from its first byte to its last, then give its header and an iterator over its items.
 
     Items are tombstones, as dicts, and operations in their stored form, which passed the checks at the door and lie in
-    the header's namespaces. Raises StoreCorruptError, naming the line, for a file that is damaged, cut or no export;
-    StoreVersionError for one of another format; InvalidInputError for a file that cannot be opened and, naming the
-    line, for an intact one with an operation that is refused.
+    the header's namespaces. A byte order mark, CRLF and UTF-16 are understood. skip: told of each line that is refused,
+    which is left out then; None: one such line refuses the file.
+
+    Raises StoreCorruptError, naming the line, for a file that is damaged, cut or no export; StoreVersionError for one of
+    another format; InvalidInputError for a file that cannot be opened and, naming the lines, for an intact one with
+    operations that are refused.
     """
     source = Path(path)
     try:
-        header, state = _verify(source)
+        header, state, bad = _verify(source)
     except OSError as error:
         raise InvalidInputError(f"{source}: {error.strerror or type(error).__name__}", field="path") from error
-    return header, _items(source, header, state)
+    judge(bad, header.items - len(bad), skip)
+    return header, _items(source, header, state, frozenset(bad))
 
 
-def _verify(path: Path) -> tuple[Header, tuple[int, ...]]:
+def _verify(path: Path) -> tuple[Header, tuple[int, ...], dict[int, MemgraphError]]:
     digest = hashlib.sha256()
     header: Header | None = None
     newest = ""
-    bad: tuple[int, MemgraphError] | None = None
+    bad: dict[int, MemgraphError] = {}
     number, last = 0, b""
     with path.open("rb") as file:
         state = _state(os.fstat(file.fileno()))
-        for number, line in enumerate(file, 1):
+        for number, line in enumerate(utf8_lines(file), 1):
             if header is None:
                 header = _header(line)
             elif number > 2:
                 digest.update(last)
-                if bad is None:
-                    try:
-                        item = _decode(last, header)
-                        newest = max(newest, "" if isinstance(item, dict) else item.version)
-                    except MemgraphError as error:
-                        bad = number - 1, error
+                try:
+                    item = _decode(last, header)
+                    newest = max(newest, "" if isinstance(item, dict) else item.version)
+                except MemgraphError as error:
+                    bad[number - 1] = error
             if number == 1:
                 digest.update(line)
             last = line
     if header is None:
         raise StoreCorruptError("line 1: the file is empty", hint="Export again.")
-    _check_end(last, number, digest.hexdigest(), bad[0] if bad else None)
-    if bad is not None:
-        raise InvalidInputError(f"line {bad[0]}: {bad[1]}", field="path")
-    return Header(header.namespace, header.subtree, number - 2, newest), state
+    _check_end(last, number, digest.hexdigest(), next(iter(bad), None))
+    return Header(header.namespace, header.subtree, number - 2, newest), state, bad
 
 
 def _state(found: os.stat_result) -> tuple[int, ...]:
@@ -290,12 +292,12 @@ def _refuse(name: str) -> Any:
     raise ValueError(name)
 
 
-def _items(path: Path, header: Header, state: tuple[int, ...]) -> Iterator[Item]:
+def _items(path: Path, header: Header, state: tuple[int, ...], bad: frozenset[int]) -> Iterator[Item]:
     with path.open("rb") as file:
         if _state(os.fstat(file.fileno())) != state:
             raise StoreCorruptError("the file was changed while it was being read", hint="Export again.")
-        for number, line in enumerate(file, 1):
-            if 1 < number < header.items + 2:
+        for number, line in enumerate(utf8_lines(file), 1):
+            if 1 < number < header.items + 2 and number not in bad:
                 yield _decode(line, header)
 
 

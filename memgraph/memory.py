@@ -16,11 +16,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol, Self, TypeVar
 
 from memgraph import checks
-from memgraph.backends.base import Backend, Draft, OnDisk, Preparable, Query, Ranking, Replica, Scope
+from memgraph.backends.base import Archivable, Backend, Draft, OnDisk, Preparable, Query, Ranking, Replica, Scope
 from memgraph.clock import millis, new_id, version_floor
 from memgraph.errors import ClockDriftError, ConflictError, InvalidInputError, NotFoundError, UnsupportedError
 from memgraph.models import (
     Act,
+    BackupReport,
     Change,
     ChangeSet,
     CheckReport,
@@ -63,6 +64,7 @@ from memgraph.operations import (
     Unrelate,
 )
 from memgraph.rules.caption import caption
+from memgraph.textlines import Skip
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -1180,24 +1182,28 @@ class Memory:
             _file(path), header, _counted(self._backend.operations(self._scope(subtree)), progress)
         )
 
-    def import_from(self, path: str | Path, *, move: bool = False, progress: Progress | None = None) -> int:
+    def import_from(
+        self, path: str | Path, *, move: bool = False, progress: Progress | None = None, skip: Skip | None = None
+    ) -> int:
         """Apply an export; returns how many of its operations were news here. A second import changes nothing.
 
         The file is checked as a whole before anything is applied; should the process die half-way, import it again.
         Its namespaces must lie in this one, or anywhere if this was opened without a namespace. move: put what lay in the
         file's namespace into this one instead; what was purged there cannot be carried along.
-        progress: called with the number of operations applied so far.
+        progress: called with the number of operations applied so far. skip: called with the number of each line of an intact
+        file that is refused, and why; the others are imported. None: one such line refuses the whole.
 
         Raises StoreCorruptError, StoreVersionError, ClockDriftError, InvalidInputError, and ConflictError where an id names
         other content here.
         """
         from memgraph import interchange
 
-        header, items = interchange.read(_file(path))
+        header, items = interchange.read(_file(path), skip)
+        again = None if skip is None else _told  # the same lines as the first time
         source = header.namespace if move else None
         for part in _pages(_operations(items)):
             self._admit([self._moved(operation, source) for operation in part])
-        _, items = interchange.read(_file(path))
+        _, items = interchange.read(_file(path), again)
         if not move:
             buried = [item for item in items if isinstance(item, dict)]
             if not self._root and not all(
@@ -1205,7 +1211,7 @@ class Memory:
             ):
                 raise InvalidInputError(f"holds tombstones outside of namespace {self._namespace!r}", field="path")
             self._backend.bury(buried)
-            _, items = interchange.read(_file(path))
+            _, items = interchange.read(_file(path), again)
         changed = applied = 0
         for part in _pages(_operations(items)):
             changed += self._backend.apply([self._moved(operation, source) for operation in part])
@@ -1250,6 +1256,28 @@ class Memory:
                     f"{same.count(False)} ids or more in the file name memories with other content here; nothing was imported",
                     hint="Import into another namespace.",
                 )
+
+    def backup(self, path: str | Path, *, force: bool = False) -> BackupReport:
+        """Write the whole store, every namespace as it is at this instant, to a file; returns what it holds.
+
+        The store may be in use, also by other processes. The file is a store by itself, readable by its owner only, and is there
+        whole or not at all; `memgraph.admin.backup` verifies and restores it. With a primary it is what the store's own file
+        holds. force: replace a file that is there already.
+
+        Raises ConflictError for a file that is there, UnsupportedError for a primary alone or a view of one namespace,
+        InvalidInputError, StoreCorruptError, StoreFullError, ReadOnlyError; then nothing was written.
+        """
+        if not isinstance(self._backend, Archivable):
+            raise UnsupportedError(
+                f"a backup is of a store's file, and {self._backend.name} has none",
+                hint="Use `memgraph export` (export_to), or the server's own backup.",
+            )
+        if not self._root:
+            raise UnsupportedError(
+                f"a backup is of the whole store, this reaches namespace {self._namespace!r} only",
+                hint="Open the store without a namespace, or use `memgraph export` (export_to).",
+            )
+        return self._backend.backup(_file(path).expanduser(), bool(force))
 
     def check(self, *, repair: bool = False, reindex: bool = False) -> CheckReport:
         """Look for damage and broken laws. repair: mend what can be mended. reindex: rebuild the text index first."""
@@ -1328,6 +1356,10 @@ def _file(value: object) -> Path:
     if not isinstance(value, str | Path) or "\0" in str(value):
         raise InvalidInputError("must be the path of a file", field="path")
     return Path(value)
+
+
+def _told(number: int, reason: str) -> None:
+    """For who has heard of a bad line already."""
 
 
 def _operations(items: Iterable[Operation | Unknown | dict[str, Any]]) -> Iterator[Operation | Unknown]:

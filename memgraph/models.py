@@ -15,6 +15,7 @@ from memgraph.errors import InvalidInputError
 
 __all__ = [
     "Act",
+    "BackupReport",
     "BucketDiff",
     "Change",
     "ChangeSet",
@@ -38,6 +39,7 @@ __all__ = [
     "PurgeCheck",
     "PurgePlan",
     "PurgeReceipt",
+    "RestoreReport",
     "SearchResult",
     "Selector",
     "Stats",
@@ -572,6 +574,43 @@ class CheckReport(Value):
     problems: tuple[Problem, ...] = ()
     facts: dict[str, str] = {}
     mended: dict[str, int] = {}
+
+
+class BackupReport(Value):
+    """What a backup holds. memories, by namespace: of every status. newest: the greatest version. bytes: the size of the file."""
+
+    file: str
+    made_at: datetime
+    memories: int
+    namespaces: dict[str, int]
+    tombstones: int
+    newest: str
+    bytes: int
+
+
+class RestoreReport(Value):
+    """What a restore did, or would do if `dry_run`.
+
+    held: memories in the store before, and `newer`: those of them that are not there after, by namespace; some of their ids.
+    changed: events (retired, restored, superseded, related, rated) recorded since the backup was made, by namespace.
+    purged: what of the backup the store's purge ledger removed, by kind of record. tombstones: in the ledger after.
+    unsent: operations that the primary does not have yet; they are kept. coupled: the store has a primary.
+    rollback: the file that keeps what the store held before. scrubbed: nothing of that is left in the store's own files.
+    """
+
+    store: str
+    backup: BackupReport
+    dry_run: bool
+    held: int
+    newer: dict[str, int]
+    newer_ids: dict[str, tuple[str, ...]]
+    changed: dict[str, int]
+    purged: dict[str, int]
+    tombstones: int
+    unsent: int
+    coupled: bool
+    rollback: str | None = None
+    scrubbed: bool = True
 
 
 class Stats(Value):

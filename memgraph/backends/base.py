@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from memgraph.models import (
+    BackupReport,
     ChangeSet,
     CheckReport,
     DeadLetter,
@@ -25,6 +26,7 @@ from memgraph.models import (
     Page,
     PurgePlan,
     PurgeReceipt,
+    RestoreReport,
     SearchResult,
     Selector,
     Stats,
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
 __all__ = [
+    "Archivable",
     "Backend",
     "Changes",
     "Draft",
@@ -270,6 +273,23 @@ class Preparable(Protocol):
 
     def set_up(self) -> tuple[str, ...]:
         """Make what the store needs and lacks, and return what was made, in words; the second time nothing."""
+        ...
+
+
+@runtime_checkable
+class Archivable(Protocol):
+    """A backend whose memories lie in a file of ours, which can be copied whole and put back."""
+
+    def backup(self, path: Path, force: bool) -> BackupReport:
+        """Write all of the store, as it is at one instant, to a file that is a store by itself; there whole or not at all."""
+        ...
+
+    def as_backup(self) -> BackupReport:
+        """What this store holds, if it is a backup that nothing is wrong with. StoreCorruptError, InvalidInputError."""
+        ...
+
+    def restore_backup(self, path: Path, dry_run: bool) -> RestoreReport:
+        """Replace what the store holds by a backup, in one step; what was purged in either stays so."""
         ...
 
 

@@ -32,7 +32,7 @@ SECTIONS: Final[dict[str, dict[str, str]]] = {
     ),
     "Clean": dict.fromkeys(("release", "rewind", "undo", "plan-purge", "purge", "consolidate"), "clean")
     | dict.fromkeys(("hold", "audit"), "ledger"),
-    "Move": dict.fromkeys(("export", "import", "graph"), "transfer"),
+    "Move": dict.fromkeys(("export", "import", "graph"), "transfer") | {"backup": "backup"},
     "Sync": {"sync": "sync"},
     "Run": dict.fromkeys(("init", "status", "stats", "doctor", "config", "completion"), "admin") | {"tour": "tour"},
 }

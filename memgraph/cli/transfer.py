@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from memgraph.cli.call import Call, pass_call, say, verb
+from memgraph.cli.call import PARTIAL, Call, pass_call, say, verb
 from memgraph.cli.files import check_free, write_file
 from memgraph.cli.options import subtree_option, yes_option
 from memgraph.cli.output import progress
+from memgraph.views.plain import escape
 
 if TYPE_CHECKING:
     from memgraph.memory import Memory
@@ -43,6 +44,7 @@ def export_command(call: Call, file: str, subtree: bool, force: bool) -> None:
 @verb(
     "import",
     "memgraph import backup.jsonl",
+    "memgraph import backup.jsonl --strict --dry-run",
     "memgraph import talk.json --format chat --map content=text,actor=speaker,valid_from=time --timezone UTC",
 )
 @click.argument("file", type=click.Path(exists=True, dir_okay=False))
@@ -52,6 +54,7 @@ def export_command(call: Call, file: str, subtree: bool, force: bool) -> None:
 )
 @click.option("--timezone", metavar="ZONE", help="For chat: the zone of times that name none, such as UTC.")
 @click.option("--move", is_flag=True, help="Put what lay in the export's namespace into this one.")
+@click.option("--strict", is_flag=True, help="Import nothing if there is a line that cannot be taken.")
 @click.option("--dry-run", is_flag=True, help="Read and check the file, and change nothing.")
 @yes_option
 @pass_call
@@ -62,52 +65,84 @@ def import_command(
     mapping: str | None,
     timezone: str | None,
     move: bool,
+    strict: bool,
     dry_run: bool,
     yes: bool,
 ) -> None:
     """Read an export or a transcript into the store.
 
-    Importing twice changes nothing. Into a store that holds memories it asks first.
+    Importing twice changes nothing. Into a store that holds memories it asks first. Lines that cannot be taken are left out,
+    listed with their numbers and reasons, and make it end with exit code 6. An export that was damaged or cut is refused as a
+    whole. The file may be UTF-8 or UTF-16, with a byte order mark or without, with line ends of any system.
     """
     if format_ == "jsonl" and (mapping or timezone):
         raise click.UsageError("--map and --timezone go with --format chat.")
     if format_ == "chat" and move:
         raise click.UsageError("--move goes with an export.")
     fields = _mapping(mapping)
+    bad: list[tuple[int, str]] = []
+    skip = None if strict else lambda number, reason: bad.append((number, reason))
     if dry_run:
-        count = _rehearse(call, file, format_, fields, timezone, move)
-        call.show(
-            {"imported": count, "dry_run": True},
-            lambda: [f"{count} would be new in an empty store; nothing was changed"],
-        )
+        count = _rehearse(call, file, format_, fields, timezone, move, skip)
+        _show(call, count, bad, dry_run=True)
         return
     memory = call.memory(create=True)
     held = memory.stats().store_entries
     if held:
         call.confirm(f"import into a store that holds {held} memories", yes=yes)
-    count = _import(call, memory, file, format_, fields, timezone, move)
-    call.show({"imported": count, "dry_run": False}, lambda: [f"imported {count}"])
+    count = _import(call, memory, file, format_, fields, timezone, move, skip)
+    _show(call, count, bad, dry_run=False)
+
+
+def _show(call: Call, count: int, bad: list[tuple[int, str]], dry_run: bool) -> None:
+    """What was imported, and what was not and why: exit code 6 if there is such."""
+
+    def lines() -> Iterator[str]:
+        yield f"{count} would be new in an empty store; nothing was changed" if dry_run else f"imported {count}"
+        if bad:
+            yield f"{len(bad)} lines cannot be taken:" if dry_run else f"{len(bad)} lines were left out:"
+        yield from (f"  line {number}: {escape(reason)}" for number, reason in bad)
+
+    left_out = [{"line": number, "reason": reason} for number, reason in bad]
+    call.show({"imported": count, "dry_run": dry_run, "left_out": left_out}, lines)
+    if bad:
+        click.get_current_context().exit(PARTIAL)
 
 
 def _import(
-    call: Call, memory: Memory, file: str, format_: str, mapping: dict[str, str], timezone: str | None, move: bool
+    call: Call,
+    memory: Memory,
+    file: str,
+    format_: str,
+    mapping: dict[str, str],
+    timezone: str | None,
+    move: bool,
+    skip: Callable[[int, str], object] | None,
 ) -> int:
     with progress(call, "importing") as advance:
         if format_ == "jsonl":
-            return memory.import_from(file, move=move, progress=advance)
+            return memory.import_from(file, move=move, progress=advance, skip=skip)
         from memgraph.integrations.importers import import_chat
 
-        return import_chat(memory, file, mapping, timezone or "UTC", progress=advance)
+        return import_chat(memory, file, mapping, timezone or "UTC", progress=advance, skip=skip)
 
 
-def _rehearse(call: Call, file: str, format_: str, mapping: dict[str, str], timezone: str | None, move: bool) -> int:
+def _rehearse(
+    call: Call,
+    file: str,
+    format_: str,
+    mapping: dict[str, str],
+    timezone: str | None,
+    move: bool,
+    skip: Callable[[int, str], object] | None,
+) -> int:
     """Import into a store in this process's memory, so that every check is the real one."""
     from memgraph import Memory
 
     settings = call.settings().arguments()
     here = {name: settings[name] for name in ("namespace", "max_clock_drift")}
     with Memory.open(":memory:", **here, preload=False) as memory:
-        return _import(call, memory, file, format_, mapping, timezone, move)
+        return _import(call, memory, file, format_, mapping, timezone, move, skip)
 
 
 def _mapping(text: str | None) -> dict[str, str]:

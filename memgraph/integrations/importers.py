@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import uuid
-from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from memgraph import checks
-from memgraph.errors import InvalidInputError, PurgedError
+from memgraph.errors import InvalidInputError, MemgraphError, PurgedError
 from memgraph.models import Entry, Trust
+from memgraph.textlines import Skip, judge, utf8_lines
 
 if TYPE_CHECKING:
     from memgraph.memory import Memory
@@ -34,16 +35,20 @@ def import_chat(
     mapping: Mapping[str, str],
     timezone: str = "UTC",
     progress: Callable[[int], object] | None = None,
+    skip: Skip | None = None,
 ) -> int:
     """Remember the turns of a transcript, in order; a second import changes nothing. Returns how many were new.
 
-    path: a file of JSON lines, or one JSON array, of objects. mapping: names of `FIELDS` to the names that the file has
-    for them; `content` is needed. A field that is missing, null or empty counts as not given. `namespace` is one more
-    segment below the memory's own. Numbers may stand for names; a time is ISO 8601, or Unix seconds.
+    path: a file of JSON lines, or one JSON array, of objects; a byte order mark, CRLF and UTF-16 are understood.
+    mapping: names of `FIELDS` to the names that the file has for them; `content` is needed. A field that is missing, null or
+    empty counts as not given. `namespace` is one more segment below the memory's own. Numbers may stand for names; a time is
+    ISO 8601, or Unix seconds.
     timezone: the IANA name of the zone of times that have none. progress: called with the number of turns done.
+    skip: called with the number of each line that cannot be taken, and why; the others are imported. None: one such line
+    refuses the whole.
 
     Without a mapped `id`, the id is made of the turn's place in the file and its values. The whole file is checked
-    before anything is written. Raises InvalidInputError naming the line (in an array, the element), counted from 1; then
+    before anything is written. Raises InvalidInputError naming the lines (in an array, the elements), counted from 1; then
     nothing was written. A turn that was purged stays so and is passed over. What `remember_many` refuses for what is stored
     already (ConflictError) stops at its batch of 1,000; earlier ones stay, and the import can simply be repeated.
     """
@@ -51,14 +56,20 @@ def import_chat(
     zone = _zone(timezone)
     source = Path(path)
     seen: dict[tuple[str | None, str], tuple[str, str | None]] = {}
+    bad: dict[int, MemgraphError] = {}
     for number, row in _rows(source):
-        namespace, turn = _turn(number, row, fields, zone)
-        named = namespace, turn["id"]
-        if seen.setdefault(named, says := (turn["content"], turn.get("key"))) != says:
-            raise InvalidInputError(f"line {number}: an earlier turn with other content has this id", field="path")
+        try:
+            namespace, turn = _turn(number, row, fields, zone)
+            if seen.setdefault((namespace, turn["id"]), says := (turn["content"], turn.get("key"))) != says:
+                raise InvalidInputError("an earlier turn with other content has this id")
+        except InvalidInputError as error:
+            bad[number] = error
+    judge(bad, len(seen), skip)
     new = done = 0
     waiting: dict[str | None, list[dict[str, Any]]] = {}
     for number, row in _rows(source):
+        if number in bad:
+            continue
         namespace, turn = _turn(number, row, fields, zone)
         batch = waiting.setdefault(namespace, [])
         batch.append(turn)
@@ -119,40 +130,39 @@ def _zone(name: str) -> tzinfo:
         ) from None
 
 
-def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The objects of a file with their numbers; blank lines are skipped but counted."""
+def _rows(path: Path) -> Iterator[tuple[int, Any]]:
+    """What a file holds, line by line as text or element by element, with numbers; blank lines are skipped but counted."""
     try:
         with path.open("rb") as file:
-            start = len(BOM_UTF8) if file.read(len(BOM_UTF8)) == BOM_UTF8 else 0
-            file.seek(start)
-            first = next((line for line in file if line.strip()), b"")
-            file.seek(start)
+            lines = enumerate(utf8_lines(file), 1)
+            start, first = next(((number, line) for number, line in lines if line.strip()), (0, b""))
             if first.lstrip().startswith(b"["):
-                rows = _json(file.read(), 1)
-                yield from ((number, _object(row, number)) for number, row in enumerate(rows, 1))
+                text = b"".join([first, *(line for _, line in lines)])
+                try:
+                    yield from enumerate(_json(text), 1)
+                except InvalidInputError as error:
+                    raise InvalidInputError(f"line {start}: {error}", field="path") from None
                 return
-            for number, line in enumerate(file, 1):
+            for number, line in itertools.chain([(start, first)], lines):
                 if line.strip():
-                    yield number, _object(_json(line, number), number)
+                    yield number, line
     except OSError as error:
         raise InvalidInputError(f"{path}: {error.strerror or type(error).__name__}", field="path") from error
 
 
-def _json(text: bytes, number: int) -> Any:
+def _json(text: bytes) -> Any:
     try:
         return json.loads(text.decode())
     except (ValueError, RecursionError):
-        raise InvalidInputError(f"line {number}: is not valid JSON in UTF-8", field="path") from None
+        raise InvalidInputError("is not valid JSON in UTF-8") from None
 
 
-def _object(row: Any, number: int) -> dict[str, Any]:
-    if not isinstance(row, dict):
-        raise InvalidInputError(f"line {number}: is not a JSON object", field="path")
-    return row
-
-
-def _turn(number: int, row: dict[str, Any], fields: dict[str, str], zone: tzinfo) -> tuple[str | None, dict[str, Any]]:
+def _turn(number: int, row: Any, fields: dict[str, str], zone: tzinfo) -> tuple[str | None, dict[str, Any]]:
     """The namespace segment of a row, and the arguments of `remember` that it stands for."""
+    if isinstance(row, bytes):
+        row = _json(row)
+    if not isinstance(row, dict):
+        raise InvalidInputError("is not a JSON object")
     turn: dict[str, Any] = {}
     name = ""
     try:
@@ -166,8 +176,7 @@ def _turn(number: int, row: dict[str, Any], fields: dict[str, str], zone: tzinfo
         if "valid_from" in turn and "valid_to" in turn and turn["valid_to"] <= turn["valid_from"]:
             raise InvalidInputError("must be after valid_from")
     except InvalidInputError as error:
-        where = f"line {number}, field {fields.get(name, name)!r}"
-        raise InvalidInputError(f"{where}: {error}", field="path", hint=error.hint) from None
+        raise InvalidInputError(f"field {fields.get(name, name)!r}: {error}", hint=error.hint) from None
     namespace = turn.pop("namespace", None)
     if "id" not in turn:
         facts = [namespace, number, *sorted((field, str(value)) for field, value in turn.items())]

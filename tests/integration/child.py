@@ -14,6 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from memgraph import Memory
+from memgraph.admin.backup import restore
+from memgraph.backends.local import merge
+from memgraph.backends.local.backend import LocalBackend
 from memgraph.errors import MemgraphError, StoreFullError
 from memgraph.models import Filters, Selector
 
@@ -167,6 +170,40 @@ def full(path: str) -> None:
     written.append(memory.remember("after the limit", id="last", key="k").id)
     say(json.dumps({"written": written, **after}))
     memory.close()
+
+
+def back_up(path: str, *targets: str) -> None:
+    """Make backups, one after the other over those that are there, until it is killed or its parent is gone."""
+    parent = os.getppid()
+    memory = Memory.open(path)
+    while os.getppid() == parent:
+        for target in targets:
+            memory.backup(target, force=True)
+            say("done")
+
+
+def put_back(path: str, *backups: str) -> None:
+    """Restore backups, one after the other, until it is killed or its parent is gone."""
+    parent = os.getppid()
+    while os.getppid() == parent:
+        for backup in backups:
+            restore(path, backup)
+            say("done")
+
+
+def put_back_until(moment: str, path: str, backup: str) -> None:
+    """Restore a backup up to a moment, say so, and wait there until it is killed.
+
+    before: the write lock is held and the new contents are made. after: they are committed, the old pages not cleared yet.
+    """
+    place, name = {"before": (merge, "_missing"), "after": (LocalBackend, "_tidy")}[moment]
+
+    def wait(*arguments: object) -> None:
+        say(moment)
+        sys.stdin.read()
+
+    setattr(place, name, wait)
+    restore(path, backup)
 
 
 def try_all(memory: Memory) -> dict[str, Any]:

@@ -243,6 +243,7 @@ def filled(store: Path) -> tuple[Path, dict[str, str]]:
         memory.remember("kept", key="k")
         worthless = memory.remember("worthless", confidence=0.0)
         memory.export_to("backup.jsonl")
+        memory.backup("agent.backup")
         memory.remember("after the backup")
     with contextlib.closing(sqlite3.connect(store)) as connection, connection:
         connection.execute("insert into life(seq, version, cause) values (99, '0', 'forgotten')")  # of no memory
@@ -257,6 +258,7 @@ def destructive(ids: dict[str, str]) -> list[list[str]]:
         ["release", "kept"],
         ["consolidate"],
         ["import", "backup.jsonl"],
+        ["backup", "restore", "agent.backup"],
         ["doctor", "--repair"],
     ]
 

@@ -17,6 +17,7 @@ from memgraph.backends.composite.pull import Progress
 from memgraph.backends.local.backend import LocalBackend
 from memgraph.errors import ConflictError, UnavailableError
 from memgraph.models import (
+    BackupReport,
     ChangeSet,
     CheckReport,
     Count,
@@ -29,6 +30,7 @@ from memgraph.models import (
     Page,
     PurgePlan,
     PurgeReceipt,
+    RestoreReport,
     SearchResult,
     Selector,
     Stats,
@@ -369,6 +371,20 @@ class CompositeBackend:
     def set_up(self) -> tuple[str, ...]:
         """Make what the primary needs and lacks."""
         return self.link.pusher.set_up() if isinstance(self.link.pusher, Preparable) else ()
+
+    def backup(self, path: Path, force: bool) -> BackupReport:
+        """Write all that the local store holds to a file; what only the primary has is not in it."""
+        return self.local.backup(path, force)
+
+    def as_backup(self) -> BackupReport:
+        """What the local store holds as a backup."""
+        return self.local.as_backup()
+
+    def restore_backup(self, path: Path, dry_run: bool) -> RestoreReport:
+        """Put a backup in place of what the local store holds; what the primary has is pulled again."""
+        report = self.local.restore_backup(path, dry_run)
+        self.link.wake()
+        return report
 
     def check(self, repair: bool = False, reindex: bool = False) -> CheckReport:
         """Look for damage and broken laws on both sides."""

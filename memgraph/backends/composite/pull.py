@@ -9,7 +9,7 @@ from typing import Any
 
 from memgraph.backends.base import Changes, Primary, Scope
 from memgraph.backends.local.backend import LocalBackend
-from memgraph.backends.local.journal import ALL, UNPUSHED, drop_dead, set_cursor
+from memgraph.backends.local.journal import ALL, UNPUSHED, advance, drop_dead
 from memgraph.backends.local.outbox import Outbox, note_time
 from memgraph.errors import UnavailableError
 
@@ -117,7 +117,7 @@ class Puller:
         reached = max(cursor, page.place[0] - 1) if page.more else number
 
         def then(connection: Any, _: Any) -> None:
-            set_cursor(connection, namespace, reached)
+            advance(connection, namespace, reached)
             note_time(connection, "pulled")
             if page.tombstones:
                 drop_dead(connection, {namespace})

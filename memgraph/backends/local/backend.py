@@ -21,6 +21,7 @@ from memgraph.checks import from_micros
 from memgraph.clock import EPOCH, Clock, millis, new_writer
 from memgraph.errors import ConflictError, MemgraphError, PurgedError
 from memgraph.models import (
+    BackupReport,
     ChangeSet,
     CheckReport,
     Edge,
@@ -32,6 +33,7 @@ from memgraph.models import (
     Page,
     PurgePlan,
     PurgeReceipt,
+    RestoreReport,
     SearchResult,
     Selector,
     Stats,
@@ -105,6 +107,11 @@ class LocalBackend:
     def wall(self) -> Callable[[], float]:
         """This machine's clock: Unix seconds."""
         return self._clock.wall
+
+    @property
+    def max_clock_drift(self) -> float:
+        """Seconds that versions may run ahead of this machine's clock."""
+        return self._clock.max_drift
 
     def finish_loading(self) -> None:
         """Let the thread that loads the graph finish: what it has half imported could not be imported in a forked child."""
@@ -501,7 +508,7 @@ class LocalBackend:
             removed=done.removed,
             scrubbed=not self._scrub_pending,
             tombstones=done.tombstones,
-            not_reached=("backups and exports made before", *self._damaged_copies()),
+            not_reached=("backups and exports made before", *self._copies_beside()),
             unknown_ids=len(set(plan.selector.ids) - {id for ids in plan.ids.values() for id in ids}),
         )
 
@@ -510,12 +517,18 @@ class LocalBackend:
         path = self.database.path
         return [] if path is None else [each for each in (path, Path(f"{path}-wal")) if each.exists()]
 
-    def _damaged_copies(self) -> builtins.list[str]:
-        """Files that a repair has kept beside the store."""
+    def _copies_beside(self) -> builtins.list[str]:
+        """Files that a repair or a restore has kept beside the store."""
         path = self.database.path
         if path is None:
             return []
-        return sorted(f"the damaged copy {each.name}" for each in path.parent.glob(f"{path.name}.damaged-*"))
+        kinds = (("damaged", ".damaged-"), ("rollback", ".before-restore-"))
+        return sorted(
+            f"the {kind} copy {each.name}"
+            for kind, mark in kinds
+            for each in path.parent.iterdir()
+            if each.name.lstrip(".").startswith(f"{path.name.lstrip('.')}{mark}")  # hidden ones are of a killed restore
+        )
 
     def _scrub(self) -> None:
         """Empty the write-ahead log after a purge; until then the file remembers that it must be done."""
@@ -530,6 +543,28 @@ class LocalBackend:
         from memgraph.backends.local import check
 
         return check.check(self, repair, reindex)
+
+    def backup(self, path: Path, force: bool) -> BackupReport:
+        """Write the whole store to a file that is a store by itself."""
+        from memgraph.backends.local import backup
+
+        return backup.create(self, path, force)
+
+    def as_backup(self) -> BackupReport:
+        """What this store holds as a backup, after a look at all of it."""
+        from memgraph.backends.local import backup
+
+        return backup.describe(self)
+
+    def restore_backup(self, path: Path, dry_run: bool) -> RestoreReport:
+        """Put a backup in place of what the store holds; what was purged here stays so."""
+        from memgraph.backends.local import restore
+
+        report = restore.restore(self, path, dry_run)
+        if not dry_run:
+            self._scrub_pending = True
+            self._tidy()
+        return report.model_copy(update={"scrubbed": not self._scrub_pending})
 
     def stats(self, namespace: str, now: datetime) -> Stats:
         """How much there is."""

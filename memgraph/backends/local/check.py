@@ -127,7 +127,7 @@ def _laws(connection: sqlite3.Connection) -> list[Problem]:
     if index.is_stale(connection):
         found.append(
             Problem(
-                code="index",
+                code="stale-index",
                 message="the text index was made by another version",
                 remedy="Run `memgraph doctor --reindex`.",
             )

@@ -13,7 +13,7 @@ from typing import Any, Final
 import memgraph.operations as ops
 from memgraph.backends.local.tombs import Tombs
 
-__all__ = ["ALL", "UNPUSHED", "Item", "append", "couple", "drop_dead", "note", "read_item", "set_cursor"]
+__all__ = ["ALL", "UNPUSHED", "Item", "advance", "append", "couple", "drop_dead", "note", "read_item", "set_cursor"]
 
 Item = ops.Operation | ops.Unknown | dict[str, Any]
 ALL: Final = -1  # a cursor: nothing of the namespace was pulled yet
@@ -100,3 +100,11 @@ def drop_dead(connection: sqlite3.Connection, namespaces: Iterable[str]) -> None
 def set_cursor(connection: sqlite3.Connection, namespace: str, number: int) -> None:
     """Note how far a namespace was pulled."""
     connection.execute("insert or replace into cursor values(?, ?)", (namespace, number))
+
+
+def advance(connection: sqlite3.Connection, namespace: str, number: int) -> None:
+    """Note how far a pull has come, unless the namespace is to be pushed whole: then the store was restored under the pull."""
+    connection.execute(
+        "insert into cursor values(?1, ?2) on conflict(namespace) do update set n = ?2 where n <> ?3",
+        (namespace, number, UNPUSHED),
+    )

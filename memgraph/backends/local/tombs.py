@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from memgraph.operations import PURGE_FIELDS, Remember
 
-__all__ = ["Tombs", "adopt", "adopted", "export", "take_in"]
+__all__ = ["Tombs", "adopt", "adopted", "carry", "export", "take_in"]
 
 
 _INSERT: Final = (
@@ -121,6 +121,14 @@ def take_in(connection: sqlite3.Connection, items: Iterable[dict[str, Any]]) -> 
             values = (bytes.fromhex(item["tombstone"]), space, item["version"], item["secret"], item["receipt"])
             changed += connection.execute(_INSERT, values).rowcount
     return changed
+
+
+def carry(source: sqlite3.Connection, target: sqlite3.Connection) -> bool:
+    """Add the whole ledger of one store, of every namespace, to another's; whether any of it was news there."""
+    before = target.total_changes
+    target.executemany("insert or ignore into secret values(?, ?)", source.execute("select name, value from secret"))
+    target.executemany(_INSERT, source.execute("select hash, space, version, secret, receipt from tombstone"))
+    return target.total_changes > before
 
 
 def adopted(connection: sqlite3.Connection) -> str | None:

@@ -26,7 +26,7 @@ from memgraph.errors import (
 )
 from memgraph.storage.sqlite import gaps
 from memgraph.storage.sqlite.commit import GroupCommit
-from memgraph.storage.sqlite.schema import APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION
+from memgraph.storage.sqlite.schema import APPLICATION_ID, SCHEMA_VERSION, migrate
 
 __all__ = ["Database", "translate"]
 
@@ -129,7 +129,7 @@ class Database:
             try:
                 if self.path is not None:
                     connection.execute("pragma journal_mode = wal")
-                return self._migrate(connection)
+                return migrate(connection, self.where)
             except sqlite3.OperationalError as error:
                 locked = isinstance(translate(error, self.where), StoreLockedError)
                 if not locked or time.monotonic() >= deadline:
@@ -236,28 +236,6 @@ class Database:
         execute("pragma cache_size = -16384")
         execute(f"pragma synchronous = {'full' if self.durability == 'full' else 'normal'}")
         return connection
-
-    def _migrate(self, connection: sqlite3.Connection) -> None:
-        if connection.execute("pragma user_version").fetchone()[0] == SCHEMA_VERSION:
-            return
-        connection.execute("begin immediate")
-        try:
-            version = connection.execute("pragma user_version").fetchone()[0]
-            if version > SCHEMA_VERSION:
-                raise StoreVersionError(f"{self.where} was written by a newer memgraph", hint="Upgrade memgraph-store.")
-            if version == 0 and connection.execute("select count(*) from sqlite_master").fetchone()[0]:
-                raise StoreCorruptError(f"{self.where} is another program's database; it was left as it is")
-            for script in MIGRATIONS[version:]:
-                for statement in script.split(";"):
-                    if statement.strip():
-                        connection.execute(statement)
-            connection.execute(f"pragma application_id = {APPLICATION_ID}")
-            connection.execute(f"pragma user_version = {SCHEMA_VERSION}")
-            connection.execute("commit")
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("rollback")
-            raise
 
     # ---- reading
 
@@ -380,6 +358,36 @@ class Database:
             return True
         finally:
             connection.close()
+
+    def overwrite(self, source: sqlite3.Connection, prepare: Callable[[], None]) -> None:
+        """Put the whole contents of `source` in place of this file's, in one commit that every open handle sees and survives.
+
+        prepare: called once nobody else can write here any more and before anything is replaced; it may still write to
+        `source` and read here. What it raises leaves the file as it is. Raises StoreLockedError, StoreFullError, ReadOnlyError.
+        """
+        self.require_writable()
+        prepared = False
+
+        def step(code: int, remaining: int, total: int) -> None:
+            nonlocal prepared
+            if code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):  # else it would be tried for ever
+                raise StoreLockedError(
+                    f"another process holds the write lock of {self.where}", hint="Try again, or raise lock_timeout."
+                )
+            if not prepared:  # the first page was taken, and with it the write lock
+                prepared = True
+                prepare()
+
+        with self._write_lock:
+            if self._closed:
+                raise ClosedError(f"{self.where} was closed", hint="Open it again.")
+            connection = self._connect()
+            try:
+                source.backup(connection, pages=1, progress=step)
+            except sqlite3.Error as error:
+                raise self._judge(error) from None
+            finally:
+                connection.close()
 
     # ---- closing, forking
 

@@ -20,9 +20,12 @@ cursor      how far each namespace of the primary was pulled: the number of its 
 
 from __future__ import annotations
 
+import sqlite3
 from typing import Final
 
-__all__ = ["APPLICATION_ID", "MIGRATIONS", "SCHEMA_VERSION"]
+from memgraph.errors import StoreCorruptError, StoreVersionError
+
+__all__ = ["APPLICATION_ID", "MIGRATIONS", "SCHEMA_VERSION", "migrate"]
 
 APPLICATION_ID: Final = 0x6D656D67  # "memg"
 
@@ -85,3 +88,30 @@ create table cursor(namespace text primary key, n integer not null) without rowi
 
 MIGRATIONS: Final = (_V1, _V2)  # the n-th takes a file from version n to n + 1
 SCHEMA_VERSION: Final = len(MIGRATIONS)
+
+
+def migrate(connection: sqlite3.Connection, where: str) -> None:
+    """Make the tables of an empty database, or bring those of an older build up to date; all or nothing.
+
+    where: what the database is called in errors. Raises StoreVersionError, StoreCorruptError.
+    """
+    if connection.execute("pragma user_version").fetchone()[0] == SCHEMA_VERSION:
+        return
+    connection.execute("begin immediate")
+    try:
+        version = connection.execute("pragma user_version").fetchone()[0]
+        if version > SCHEMA_VERSION:
+            raise StoreVersionError(f"{where} was written by a newer memgraph", hint="Upgrade memgraph-store.")
+        if version == 0 and connection.execute("select count(*) from sqlite_master").fetchone()[0]:
+            raise StoreCorruptError(f"{where} is another program's database; it was left as it is")
+        for script in MIGRATIONS[version:]:
+            for statement in script.split(";"):
+                if statement.strip():
+                    connection.execute(statement)
+        connection.execute(f"pragma application_id = {APPLICATION_ID}")
+        connection.execute(f"pragma user_version = {SCHEMA_VERSION}")
+        connection.execute("commit")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("rollback")
+        raise

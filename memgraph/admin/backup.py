@@ -1,0 +1,72 @@
+"""Verifying a backup, and restoring it. `Memory.backup` makes one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from memgraph.backends.base import Archivable
+from memgraph.errors import NotFoundError, UnsupportedError
+from memgraph.memory import Memory
+from memgraph.models import BackupReport, RestoreReport
+
+__all__ = ["restore", "verify"]
+
+
+def verify(path: str | Path) -> BackupReport:
+    """Look at all of a backup, as the doctor does, compare it with what was written, and say what it holds. It is only read.
+
+    Raises NotFoundError, StoreCorruptError for damage of any kind, StoreVersionError, and InvalidInputError for a store that
+    is no backup.
+    """
+    _require(path)
+    with Memory.open(path, read_only=True, preload=False) as memory:
+        return _files(memory).as_backup()
+
+
+def restore(
+    store: str | Path,
+    backup: str | Path,
+    *,
+    dry_run: bool = False,
+    lock_timeout: float = 10.0,
+    durability: str = "full",
+    max_clock_drift: float = 300.0,
+) -> RestoreReport:
+    """Put a backup, after it was verified, in place of what a store's file holds; returns what that changed.
+
+    Processes that have the store open go on, and see the new contents. What the store held is kept in a backup beside it, whose
+    name the report gives. What was purged in the store stays purged: its ledger is applied before anything is replaced. A store
+    with a primary keeps what it has not sent yet, and pushes and pulls everything anew. All of it happens in one commit, or not.
+
+    store: made if it is not there. dry_run: change nothing, and report what would happen. lock_timeout: seconds to wait for
+    another process's write. durability, max_clock_drift (seconds): as for `Memory.open`.
+
+    Raises what `verify` raises, StoreCorruptError for a damaged store, ClockDriftError, StoreLockedError, StoreFullError,
+    ReadOnlyError, and UnsupportedError for pages of another size; then the store is as it was.
+    """
+    _require(backup)
+    options: dict[str, Any] = {
+        "lock_timeout": lock_timeout,
+        "durability": durability,
+        "max_clock_drift": max_clock_drift,
+    }
+    there = Path(store).exists()
+    if not there and not dry_run:
+        restore(store, backup, dry_run=True, **options)  # what is refused makes no file
+    with Memory.open(store if there or not dry_run else ":memory:", **options, preload=False) as memory:
+        report = _files(memory).restore_backup(Path(backup), dry_run)
+    return report.model_copy(update={"store": str(store)})
+
+
+def _require(backup: str | Path) -> None:
+    if not Path(backup).exists():
+        raise NotFoundError(f"there is no backup at {backup}", hint="Check the path.")
+
+
+def _files(memory: Memory) -> Archivable:
+    if not isinstance(memory.backend, Archivable):
+        raise UnsupportedError(
+            f"a backup is of a store's file, and {memory.backend.name} has none", hint="Use export and import."
+        )
+    return memory.backend

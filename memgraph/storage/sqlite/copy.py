@@ -1,0 +1,112 @@
+"""Copies of a database in use, through SQLite's backup API: their digest, and how they become files, whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import secrets
+import sqlite3
+import time
+from pathlib import Path
+from typing import Final
+
+from memgraph.errors import ConflictError, InvalidInputError, MemgraphError, ReadOnlyError, StoreFullError
+
+__all__ = ["digest", "require_free", "save", "staged"]
+
+_REPLACE_TRIES: Final = 3  # on some systems a scanner or an indexer may hold the old file open for a moment
+_REPLACE_WAIT: Final = 0.05  # seconds
+
+
+def staged(connection: sqlite3.Connection) -> sqlite3.Connection:
+    """A private copy of a database as it is at this instant, to be changed at will and closed by the caller.
+
+    It lies in a temporary file that has no name, so that nothing of it is left behind, even by a kill. Writers of the
+    original do not wait for it, nor it for them.
+    """
+    copy = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+    try:
+        connection.backup(copy)
+        copy.execute("pragma journal_mode = memory")
+    except BaseException:
+        copy.close()
+        raise
+    return copy
+
+
+def digest(connection: sqlite3.Connection, without: tuple[str, str]) -> str:
+    """SHA-256 over every row of every table, the one aside that is (table, name): it may hold the digest itself."""
+    found = hashlib.sha256()
+    tables = connection.execute(
+        "select name from sqlite_master where type = 'table' and name not like 'sqlite!_%' escape '!' order by name"
+    ).fetchall()
+    for (table,) in tables:
+        found.update(f"{table}\n".encode())
+        keys = [row[1] for row in connection.execute(f"pragma table_info({table})") if row[5]]
+        where = "where name <> ?" if table == without[0] else ""
+        bound = without[1:] if where else ()
+        for row in connection.execute(f"select * from {table} {where} order by {', '.join(keys)}", bound):
+            found.update(repr(row).encode())
+    return found.hexdigest()
+
+
+def require_free(target: Path, force: bool) -> None:
+    """Raise ConflictError if there is a file already and nobody said that it may be replaced."""
+    if target.is_dir():
+        raise InvalidInputError(f"{target} is a folder", field="path", hint="Name a file in it.")
+    if target.exists() and not force:
+        raise ConflictError(f"nothing was written: {target} is there already", hint="Choose another name, or force it.")
+
+
+def save(staged: sqlite3.Connection, target: Path, force: bool = False) -> None:
+    """Write a staged copy to a file that only its owner can read: it is there whole and on the device, or not at all.
+
+    The file is packed anew, row by row: no page of it keeps anything that was deleted. What is at `target` is replaced with
+    `force`, else that is ConflictError. Raises StoreFullError, ReadOnlyError, InvalidInputError for a folder that is not there.
+    """
+    target = Path(os.path.realpath(target))  # through a link, to what it names
+    require_free(target, force)
+    beside = target.with_name(f".{target.name[:64]}.{secrets.token_hex(4)}.tmp")
+    try:
+        file = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        os.close(file)
+        staged.execute("vacuum into ?", (str(beside),))
+        file = os.open(beside, os.O_RDWR)
+        try:
+            os.fsync(file)
+        finally:
+            os.close(file)
+        require_free(target, force)
+        _replace(beside, target)
+    except MemgraphError:
+        raise
+    except OSError as error:
+        raise _file_error(error, target) from None
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _replace(source: Path, target: Path) -> None:
+    for left in reversed(range(_REPLACE_TRIES)):
+        try:
+            source.replace(target)
+            break
+        except PermissionError:
+            if not left:
+                raise
+            time.sleep(_REPLACE_WAIT)
+    if os.name == "posix":
+        folder = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def _file_error(error: OSError, target: Path) -> MemgraphError:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return StoreFullError(f"there is no room for {target}", hint="Free some space, or choose another folder.")
+    if isinstance(error, PermissionError) or error.errno == errno.EROFS:
+        return ReadOnlyError(f"{target} cannot be written", hint="Choose another folder, or close what holds it open.")
+    return InvalidInputError(f"{target}: {error.strerror or type(error).__name__}", field="path")
