@@ -710,3 +710,14 @@ def test_a_server_alone_has_no_file(copy: Path) -> None:
         memory.backup(copy)
     assert "export" in refused.value.hint
     assert not copy.exists()
+
+
+def test_holds_and_what_was_done_outlive_a_restore(memory: Memory, copy: Path, path: Path) -> None:
+    memory.remember("one", id="one")
+    memory.backup(copy)
+    hold = memory.hold({"ids": ["one"]})
+    memory.remember("two", id="two")
+    memory.purge({"ids": ["two"]}, by="dpo")
+    assert restore(path, copy).newer == {}
+    assert [each.id for each in memory.holds()] == [hold.id]
+    assert [(act.what, act.by) for act in memory.audit()][-1] == ("purge", "dpo")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memgraph.backends.local.apply import newest_version
-from memgraph.checks import from_micros
+from memgraph.checks import LEDGER, from_micros
 from memgraph.errors import InvalidInputError, StoreCorruptError
 from memgraph.models import BackupReport
 from memgraph.storage.sqlite import copy as files
@@ -94,7 +94,9 @@ def describe(store: LocalBackend) -> BackupReport:
 def _report(connection: sqlite3.Connection, path: Path, at: int) -> BackupReport:
     spaces = dict(
         connection.execute(
-            "select path, count(*) from memory join namespace using(ns) where version is not null group by path order by path"
+            "select path, count(*) from memory join namespace using(ns) where version is not null and path not glob ?"
+            " group by path order by path",
+            (f"{LEDGER}/*",),
         ).fetchall()
     )
     return BackupReport(

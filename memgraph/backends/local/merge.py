@@ -10,8 +10,10 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import Final
 
-from memgraph.backends.local import index, journal, tombs
+from memgraph.backends.base import Scope
+from memgraph.backends.local import dump, index, journal, tombs
 from memgraph.backends.local.apply import EDGES, Applier
+from memgraph.checks import LEDGER
 
 __all__ = ["Outcome", "bury", "complete"]
 
@@ -63,6 +65,9 @@ def complete(old: sqlite3.Connection, new: sqlite3.Connection, newest: str) -> O
     waiting = [journal.read_item(payload) for (payload,) in old.execute("select payload from outbox order by n")]
     for item in waiting:
         if not isinstance(item, dict):  # tombstones are there already
+            applier.apply(item)
+    for item in dump.operations(old, Scope(LEDGER, subtree=True)):  # holds, and who did what: no restore undoes these
+        if not isinstance(item, dict):
             applier.apply(item)
     applier.finish()
     _owe(old, new)
