@@ -11,6 +11,14 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from memgraph.agent import (
+        AsyncLearnSession,
+        LearnConfig,
+        LearnSession,
+        LoopMemory,
+        remember_judged,
+        remember_judged_async,
+    )
     from memgraph.aio import AsyncMemory
     from memgraph.errors import (
         AuthError,
@@ -65,6 +73,9 @@ if TYPE_CHECKING:
     )
 
 _HOMES = {
+    "memgraph.agent": (
+        "AsyncLearnSession", "LearnConfig", "LearnSession", "LoopMemory", "remember_judged", "remember_judged_async",
+    ),
     "memgraph.aio": ("AsyncMemory",),
     "memgraph.memory": ("Embedder", "Memory"),
     "memgraph.errors": (
@@ -82,6 +93,7 @@ _HOMES = {
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "AsyncLearnSession",
     "AsyncMemory",
     "AuthError",
     "BucketDiff",
@@ -104,8 +116,11 @@ __all__ = [
     "Filters",
     "Hit",
     "InvalidInputError",
+    "LearnConfig",
+    "LearnSession",
     "LegalHoldError",
     "Lineage",
+    "LoopMemory",
     "MemgraphError",
     "Memory",
     "Neighbourhood",
@@ -131,6 +146,8 @@ __all__ = [
     "Trust",
     "UnavailableError",
     "UnsupportedError",
+    "remember_judged",
+    "remember_judged_async",
 ]
 
 
