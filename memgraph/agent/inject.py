@@ -40,7 +40,8 @@ def last_question(messages: Sequence[Message], characters: int) -> tuple[int, st
     for place in range(len(messages) - 1, -1, -1):
         if messages[place].get("role") == "user":
             try:
-                return place, cut(checks.content(text_of(messages[place].get("content"))).strip(), characters)
+                text = checks.text(text_of(messages[place].get("content")), "content")
+                return place, checks.content(cut(text.strip(), characters))
             except InvalidInputError:  # blank or no Unicode: nothing in it can be asked about
                 continue
     return None

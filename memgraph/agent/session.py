@@ -188,9 +188,12 @@ class LearnSession:
         """Say how useful memories were. signal: -1 (harmful) to 1 (useful), cut to that; a verified one counts double.
 
         Empty ids are dropped, and what was purged meanwhile is not credited. Returns the outcome with the ids that were; without
-        any nothing is written. Raises InvalidInputError, and with `fail_open=False` what the store raises.
+        any nothing is written. What takes longer than the time-out may still be written. Raises InvalidInputError, and with
+        `fail_open=False` what the store raises.
         """
         value = max(-1.0, min(1.0, checks.fraction(signal, "signal", -1e308, 1e308)))
+        if not isinstance(ids, Iterable):
+            raise InvalidInputError("must be an id or a list of ids", field="ids")
         wanted = [id for id in ([ids] if isinstance(ids, str) else ids) if id != ""]
         names = list(dict.fromkeys(checks.name(id, "ids") for id in wanted))
         credited: tuple[str, ...] | None = ()
