@@ -49,6 +49,18 @@ def test_a_blank_query_orders_by_relevance_and_gives_tags_nothing(
         loop.retrieve(blank, 0)
 
 
+def test_another_ranking_leaves_out_what_is_not_asked_for(loop: LoopMemory) -> None:
+    loop.store("use iterators for loops")
+    loop.store("tea is served at five")
+    assert [entry.content for entry in loop.retrieve("loops", 5)] == [
+        "use iterators for loops",
+        "tea is served at five",
+    ]
+    ours = LoopMemory(loop.memory, ranking="memgraph")
+    assert [entry.content for entry in ours.retrieve("loops", 5)] == ["use iterators for loops"]
+    assert before_turn(ours, "quantum chromodynamics") is None
+
+
 @pytest.mark.parametrize("relevance", [float("nan"), 1.5, -0.1])
 def test_a_relevance_that_would_leave_the_order_undefined_is_refused(loop: LoopMemory, relevance: float) -> None:
     with pytest.raises(InvalidInputError):
