@@ -153,7 +153,8 @@ class LearnSession:
             held = self.memory.backend.get(self.memory.path, ids, now) if ids else {}
             entries = [held[id] for id in ids if id in held and held[id].status is Status.ACTIVE]
             if len(entries) == len(ids):
-                return *memory_block(entries, self.config.budget), None
+                flaw = next((entry.degraded for entry in entries if entry.degraded), None)
+                return *memory_block(entries, self.config.budget), flaw
             with self._lock:
                 self._cache.clear()
         hits = self.memory.search(query, filters=Filters(kinds=self.config.kinds))
@@ -287,9 +288,8 @@ def _awaited(verb: Callable[..., T]) -> Any:
 
     @functools.wraps(verb)
     async def method(self: AsyncLearnSession, *args: Any, **kwargs: Any) -> T:
-        self.session._run = on_loop(
-            asyncio.get_running_loop()
-        )  # a reflector's coroutines belong where the caller's are
+        # A reflector's coroutines belong on the loop where what they use was made.
+        self.session._run = on_loop(asyncio.get_running_loop())
         return await asyncio.to_thread(verb, self.session, *args, **kwargs)
 
     return method

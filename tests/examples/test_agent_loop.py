@@ -128,3 +128,24 @@ def test_the_hooks_of_a_loop_while_the_primary_is_away(laptop: Callable[..., Lap
         "port 443 is for https": Status.ACTIVE,
         'tool=scan; input={"host": "db"}; result=7687 is open': Status.ACTIVE,
     }
+
+
+def test_what_a_dead_primary_left_out_is_not_kept(laptop: Callable[..., Laptop]) -> None:
+    """An answer that may miss something is not cached; one that is cached says so when the primary is away."""
+    a, b = laptop("a", pull_every=0.5), laptop("b")
+    a.memory.remember("Ada lives in Porto")
+    synced(a.memory)
+    session = LearnSession(a.memory, LearnConfig(timeout=60.0, cache_seconds=1e6))
+    question = [[{"role": "user", "content": text}] for text in ("Where is Ada?", "Where does Ada live?")]
+    session.enrich_messages(question[0])
+    assert session.degraded is None
+    a.cable.refuse()
+    b.memory.remember("Ada lives by the sea")
+    synced(b.memory)
+    for each in question:
+        assert "sea" not in str(session.enrich_messages(each))
+        assert session.degraded
+    a.cable.heal()
+    in_touch(a.memory)
+    assert "sea" in str(session.enrich_messages(question[1]))
+    assert session.degraded is None

@@ -7,7 +7,8 @@ import contextvars
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -145,6 +146,35 @@ def test_the_deadline_holds_and_what_comes_late_does_not_count(memory: Memory, a
     time.sleep(0.2)  # in which a judge that is not stopped would be asked about the third
     assert len(asked) == 2, "nobody is asked after the deadline"
     assert {entry.id for entry in memory.list()} == ids - {asked[0]} | {found.entry.id}
+
+
+def test_an_answer_between_the_deadline_and_the_write_is_late(tmp_path: Path) -> None:
+    """The write itself takes time, here that of an embedder, and a judge may answer in it."""
+    gate, over = threading.Event(), threading.Event()
+
+    class Embedder:
+        model = "slow"
+
+        def __call__(self, texts: Sequence[str], /) -> Sequence[Sequence[float]]:
+            if waiting.is_set():
+                gate.set()
+                assert over.wait(30)
+                time.sleep(0.2)  # until the answer has arrived
+            return [[1.0, float(len(text))] for text in texts]
+
+    waiting = threading.Event()
+    with Memory.open(tmp_path / "a.db", embedder=Embedder()) as memory:
+        old = memory.remember("Ada lives in Porto")
+
+        def judge(new: str, near: Entry) -> Any:
+            waiting.set()
+            gate.wait(30)
+            over.set()
+            return "supersede"
+
+        found = remember_judged(memory, judge, "Ada lives in Berlin", deadline=0.5)
+        assert (found.superseded, found.undecided) == ((), "TimeoutError")
+        assert memory.get(old.id) == old
 
 
 def test_whole_characters_are_asked_about(memory: Memory) -> None:
