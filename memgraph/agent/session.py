@@ -20,7 +20,7 @@ from memgraph.agent.config import LearnConfig
 from memgraph.agent.deadline import Runner, aside, attempt, on_loop, settled
 from memgraph.agent.inject import Message, checked, last_question, placed
 from memgraph.aio import AsyncMemory
-from memgraph.errors import ClosedError, InvalidInputError, PurgedError, UnavailableError
+from memgraph.errors import ClosedError, InvalidInputError, MemgraphError, PurgedError, UnavailableError
 from memgraph.memory import Memory
 from memgraph.models import Entry, Filters, Status
 from memgraph.rules.consolidation import near_duplicates
@@ -141,7 +141,8 @@ class LearnSession:
             every = self.config.reflect_every
             idle = self._reflecting is None or self._reflecting.done()
             if every and self._calls % every == 0 and idle and self._reflector is not None:
-                self._reflecting = aside(self._reflect_quietly)
+                self._reflecting = aside(self._reflect)
+                self._reflecting.add_done_callback(self._reflected)
 
     def _recall(self, query: str) -> tuple[str, tuple[str, ...], str | None]:
         """The block, the ids in it, and why it may miss something."""
@@ -231,13 +232,12 @@ class LearnSession:
 
     def _last_reflection(self, running: Future[None] | None) -> None:
         if running is not None:
-            running.result(_REFLECT_SECONDS)
+            running.exception(_REFLECT_SECONDS)  # it is in the log already
         self._reflect()
 
-    def _reflect_quietly(self) -> None:
-        _, error = attempt(self._reflect, _REFLECT_SECONDS)
-        if error is not None:
-            logger.warning("reflection of session %s failed: %s", self.id, type(error).__name__)
+    def _reflected(self, done: Future[None]) -> None:
+        if (error := done.exception()) is not None:
+            logger.warning("reflection in session %s failed: %s", self.id, type(error).__name__)
 
     def _reflect(self) -> None:
         """Keep what the reflector makes of the records. What it made before is the same write, and what was purged stays so."""
@@ -251,17 +251,15 @@ class LearnSession:
             given = {"content": lesson} if isinstance(lesson, str) else dict(lesson)
             given = {"kind": "insight", "source": REFLECTION, "session": self.id, **given}
             given.setdefault("id", _lesson_id(given))
-            held = self.memory.backend.get(self.memory.path, [checks.name(given["id"], "id")], self.memory._now())
-            if not held:
-                try:
-                    self.memory.remember(**given)
-                except PurgedError:
-                    continue
+            try:
+                self.memory.remember(**given)
+            except PurgedError:
+                continue
 
     def _failed(self, what: str, error: BaseException | None) -> None:
         """Raise where failures are not to be passed over, else say so in the log."""
         if not self.config.fail_open and error is not None:
-            if isinstance(error, InvalidInputError) or not isinstance(error, TimeoutError):
+            if isinstance(error, MemgraphError) or not isinstance(error, TimeoutError):
                 raise error
             raise UnavailableError(
                 f"{what} took too long", hint="Try again, or allow more time in LearnConfig.timeout."

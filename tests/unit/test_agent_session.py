@@ -17,7 +17,8 @@ import pytest
 
 from memgraph import AsyncLearnSession, AsyncMemory, LearnConfig, LearnSession, Memory
 from memgraph.agent import Outcome
-from memgraph.errors import ClosedError, InvalidInputError, UnavailableError
+from memgraph.agent import session as sessions
+from memgraph.errors import ClosedError, ConflictError, InvalidInputError, UnavailableError
 from memgraph.models import Entry, Filters, Selector
 from memgraph.rules.context import CLOSE, OPEN, RULE
 from tests.conftest import FrozenClock
@@ -231,14 +232,15 @@ def test_another_question_is_another_answer_and_the_oldest_goes(memory: Memory) 
 
 
 def test_an_answer_that_was_renewed_is_not_the_oldest(memory: Memory, clock: FrozenClock) -> None:
-    a, b, c = ([{"role": "user", "content": f"Ada {name}"}] for name in "abc")
-    session = LearnSession(memory, LearnConfig(cache_size=2))
+    a, b, c, d = ([{"role": "user", "content": f"Ada {name}"}] for name in "abcd")
+    session = LearnSession(memory, LearnConfig(cache_size=3))
     session.enrich_messages(a)
     clock.advance(20)
     session.enrich_messages(b)
     clock.advance(20)
     session.enrich_messages(a)
     session.enrich_messages(c)
+    session.enrich_messages(d)
     memory.remember("Ada lives in Porto")
     assert shown(session.enrich_messages(a)) == ""
     assert "Porto" in shown(session.enrich_messages(b))
@@ -517,6 +519,40 @@ def test_one_reflection_at_a_time(memory: Memory) -> None:
     assert len(running) == 2
 
 
+def test_a_reflection_that_fails_beside_a_turn_is_in_the_log(memory: Memory, caplog: pytest.LogCaptureFixture) -> None:
+    """And the last one is tried all the same."""
+    calls = []
+
+    def reflector(entries: Sequence[Entry]) -> list[Any]:
+        calls.append(1)
+        if len(calls) == 1:
+            raise RuntimeError(entries[0].content)
+        return ["a lesson"]
+
+    session = LearnSession(memory, LearnConfig(reflect_every=1, fail_open=False), reflector=reflector)
+    session.record("a secret")
+    session.enrich_messages(ASK)
+    session.end()
+    assert [record.getMessage() for record in caplog.records] == [
+        f"reflection in session {session.id} failed: RuntimeError"
+    ]
+    assert [entry.content for entry in memory.list(REFLECTIONS)] == ["a lesson"]
+
+
+def test_a_reflector_that_hangs_is_not_waited_for(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "_REFLECT_SECONDS", 0.1)
+    gate = threading.Event()
+    for fail_open in (True, False):
+        session = LearnSession(memory, LearnConfig(fail_open=fail_open), reflector=lambda _: gate.wait(30) and [])
+        session.record("one")
+        if fail_open:
+            session.end()
+        else:
+            with pytest.raises(UnavailableError, match="too long"):
+                session.end()
+    gate.set()
+
+
 def test_the_end_comes_once(memory: Memory) -> None:
     calls = []
     session = LearnSession(memory, LearnConfig(), reflector=lambda entries: calls.append(len(entries)) or [])
@@ -551,6 +587,17 @@ def test_a_reflector_that_fails(memory: Memory, caplog: pytest.LogCaptureFixture
     strict.record("a secret")
     with pytest.raises(RuntimeError):
         strict.end()
+
+
+def test_a_lesson_under_an_id_that_is_taken_is_not_passed_over(memory: Memory) -> None:
+    memory.remember("something else", id="taken")
+    session = LearnSession(
+        memory, LearnConfig(fail_open=False), reflector=lambda _: [{"content": "a lesson", "id": "taken"}]
+    )
+    session.record("one")
+    with pytest.raises(ConflictError):
+        session.end()
+    assert memory.get("taken").content == "something else"
 
 
 def test_a_coroutine_reflects(memory: Memory) -> None:
