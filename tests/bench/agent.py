@@ -5,6 +5,7 @@ Twins are measured in turn, one call after the other, on the same questions. CPU
 
 from __future__ import annotations
 
+import os
 import random
 import statistics
 import sys
@@ -58,7 +59,7 @@ def main(size: int) -> None:
 
 def measure(memory: Memory) -> None:
     source = random.Random(12)
-    questions = [words(source, source.randint(3, 6)) for _ in range(400)]
+    questions = [words(source, source.randint(3, 6)) for _ in range(800)]
     for question in questions[:50]:
         memory.search(question)
 
@@ -70,9 +71,11 @@ def measure(memory: Memory) -> None:
 
     fresh = LearnSession(memory, LearnConfig(cache_size=0), reflector=None)
     plain, enriched = twins(bare, asked(fresh), questions)
-    ratios = [statistics.median(each) / statistics.median(base) for base, each in zip(plain, enriched, strict=True)]
+    print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     print(f"search and block: {said(plain)}")
-    print(f"enrich_messages:  {said(enriched)}; {ratios[0]:.2f} times in cpu, {ratios[1]:.2f} times in wall")
+    print(
+        f"enrich_messages:  {said(enriched)}; {ratios(enriched[0], plain[0])} in cpu, {ratios(enriched[1], plain[1])} in wall"
+    )
 
     again = LearnSession(memory, LearnConfig(cache_seconds=1e6), reflector=None)
     for question in questions[:100]:
@@ -84,7 +87,7 @@ def measure(memory: Memory) -> None:
     print(f"cached:           {said(cached)}")
 
     loop = LoopMemory(memory, ranking="memgraph")
-    recall, hook = twins(loop.retrieve, lambda question: before_turn(loop, question), questions)
+    recall, hook = twins(loop.retrieve, lambda question: before_turn(loop, question), questions[:400])
     print(f"retrieve:         {said(recall)}")
     print(f"before_turn:      {said(hook)}; {median_of(hook, recall):+.3f} ms cpu")
     scripted = [f"the result of call {n} " * 20 for n in range(400)]
@@ -100,6 +103,14 @@ def measure(memory: Memory) -> None:
     for question in questions[:20]:
         timed(exact.retrieve, question, seed)
     print(f"loopctl's own score, which reads every memory: {said(seed)}")
+
+
+def ratios(one: list[float], other: list[float], rounds: int = 8) -> str:
+    """How many times as long one of two twins takes, by medians: over all, and the least and the most of some rounds."""
+    step = len(one) // rounds
+    parts = [slice(None), *(slice(at, at + step) for at in range(0, step * rounds, step))]
+    whole, *each = [statistics.median(one[part]) / statistics.median(other[part]) for part in parts]
+    return f"{whole:.2f} times ({min(each):.2f} to {max(each):.2f} in {rounds} rounds)"
 
 
 def median_of(one: Times, other: Times) -> float:

@@ -7,6 +7,8 @@ import copy
 import inspect
 import logging
 import math
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
@@ -741,3 +743,15 @@ def test_many_threads(memory: Memory) -> None:
     for thread in threads:
         thread.join()
     assert (session.call_count, wrong) == (80, [])
+
+
+def test_the_agents_room_is_loaded_when_it_is_asked_for() -> None:
+    """It brings no heavy library before a store is opened."""
+    program = (
+        "import sys, memgraph\n"
+        "assert 'memgraph.agent' not in sys.modules\n"
+        "memgraph.LearnSession\n"
+        "print(sorted({'neo4j', 'networkx', 'numpy', 'sqlite3', 'regex', 'snowballstemmer'} & set(sys.modules)))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
