@@ -27,8 +27,8 @@ class LearnConfig:
     position: where the block goes: "system" (added to a leading system message, or one of its own), "prepend" (a system message
     before all others), "last_system" (one right before the last user message). cache_seconds: how long an answer may be shown
     again, 0 for never. cache_size: how many are kept. fail_open: whether a failing store leaves the turn as it is instead of
-    raising. timeout: seconds that a recall or a feedback may take, 0.1 or more. reflect_every: reflect after so many calls, 0 for
-    only at the end.
+    raising. timeout: seconds that a recall or a feedback may take, 0.1 or more; a recall from a file alone, which waits for
+    nobody, is not timed. reflect_every: reflect after so many calls, 0 for only at the end.
 
     Raises InvalidInputError, which names the field.
     """

@@ -60,11 +60,17 @@ def _serve(inbox: SimpleQueue[_Job]) -> None:
         del future, context, call, found, failure  # nothing of a call is kept while waiting for the next
 
 
-def attempt(call: Callable[[], T], seconds: float) -> tuple[T | None, BaseException | None]:
+def attempt(call: Callable[[], T], seconds: float | None) -> tuple[T | None, BaseException | None]:
     """What a call returns and None, or None and what it raised; after so many seconds that is a TimeoutError.
 
-    A call that is late goes on in its thread; nobody hears of its end.
+    A call that is late goes on in its thread; nobody hears of its end. seconds: None for a call that waits for nobody, which is
+    done in this thread.
     """
+    if seconds is None:
+        try:
+            return call(), None
+        except Exception as failure:  # noqa: BLE001 - it is the caller's, as from a thread
+            return None, failure
     future = aside(call)
     try:
         error = future.exception(seconds)

@@ -125,7 +125,9 @@ class LearnSession:
             self._recalled, self._degraded = (), None
             return given
         place, query = asked
-        found, error = attempt(functools.partial(self._recall, query), self.config.timeout)
+        # A file's reads wait for nobody; a thread for them would be half of the wall time on a busy machine.
+        alone = self.memory.backend.name == "local" and self.memory._embedder is None
+        found, error = attempt(functools.partial(self._recall, query), None if alone else self.config.timeout)
         if error is not None or found is None:
             self._recalled, self._degraded = (), type(error).__name__
             self._failed("recall", error)

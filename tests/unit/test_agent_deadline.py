@@ -21,6 +21,18 @@ def test_what_a_call_returns_or_raises() -> None:
     assert isinstance(error, IndexError)
 
 
+def test_a_call_that_waits_for_nobody_stays_in_its_thread() -> None:
+    assert attempt(threading.get_ident, None) == (threading.get_ident(), None)
+    _, error = attempt(lambda: [][0], None)
+    assert isinstance(error, IndexError)
+    with pytest.raises(KeyboardInterrupt):
+        attempt(_interrupted, None)
+
+
+def _interrupted() -> None:
+    raise KeyboardInterrupt
+
+
 def test_threads_are_used_again_and_one_that_hangs_is_left_behind() -> None:
     first = attempt(threading.get_ident, 30)
     assert attempt(threading.get_ident, 30) == first
