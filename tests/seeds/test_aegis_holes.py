@@ -2,7 +2,7 @@
 
 What test_aegis.py has is not here again: three keyed writes and a restore, a purge beyond the cap, kinds. Those of its
 composites are in test_aegis_composites.py, those of its mutation hook in tests/unit/test_agent_judge.py, and that one failure
-does not end recall for good in tests/unit/test_agent_session.py.
+does not end recall for good in tests/unit/test_agent_trouble.py.
 """
 
 from __future__ import annotations
