@@ -11,6 +11,14 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from memgraph.agent import (
+        AsyncLearnSession,
+        LearnConfig,
+        LearnSession,
+        LoopMemory,
+        remember_judged,
+        remember_judged_async,
+    )
     from memgraph.aio import AsyncMemory
     from memgraph.errors import (
         AuthError,
@@ -70,6 +78,9 @@ if TYPE_CHECKING:
     )
 
 _HOMES = {
+    "memgraph.agent": (
+        "AsyncLearnSession", "LearnConfig", "LearnSession", "LoopMemory", "remember_judged", "remember_judged_async",
+    ),
     "memgraph.aio": ("AsyncMemory",),
     "memgraph.memory": ("Embedder", "Memory"),
     "memgraph.errors": (
@@ -88,6 +99,7 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Act",
+    "AsyncLearnSession",
     "AsyncMemory",
     "AuthError",
     "BackupReport",
@@ -112,8 +124,11 @@ __all__ = [
     "Hit",
     "Hold",
     "InvalidInputError",
+    "LearnConfig",
+    "LearnSession",
     "LegalHoldError",
     "Lineage",
+    "LoopMemory",
     "MemgraphError",
     "Memory",
     "Neighbourhood",
@@ -141,6 +156,8 @@ __all__ = [
     "Trust",
     "UnavailableError",
     "UnsupportedError",
+    "remember_judged",
+    "remember_judged_async",
 ]
 
 

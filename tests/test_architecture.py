@@ -39,10 +39,10 @@ BELOW = {  # a room may import itself, values, and these
     },
     "aio": {"memory"},
     "integrations": {"memory"},
-    "agent": {"memory", "aio", "rules"},
+    "agent": {"memory", "aio", "rules", "telemetry"},
     "admin": {"memory", "backends.base"},
     "cli": {"memory", "receipts", "views", "rules", "config", "telemetry", "integrations", "admin", "agent"},
-    "__init__": {"aio", "memory"},
+    "__init__": {"aio", "memory", "agent"},
     "__main__": {"cli"},
 }
 OUTSIDE = {  # who may import a heavy library

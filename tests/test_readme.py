@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import builtins
+import inspect
 import os
 import re
 import shlex
@@ -10,6 +12,9 @@ import sys
 from pathlib import Path
 
 import pytest
+
+import memgraph.agent
+from memgraph import ConsolidationReport, LearnConfig, LearnSession, Memory
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 
@@ -40,6 +45,34 @@ def test_the_program_runs(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     for shown in re.findall(r"print\(.*?\) +# (.*)", program):
         assert shown.strip() in done.stdout.splitlines(), shown
+
+
+def test_the_agent_runs(tmp_path: Path) -> None:
+    """So is the one with a learning session."""
+    (program,) = [block for block in blocks("python") if "LearnSession" in block]
+    done = run([sys.executable, "-c", program], tmp_path)
+    assert done.returncode == 0, done.stderr
+    shown = re.findall(r"print\(.*?\) +# (.*)", program)
+    assert done.stdout.splitlines() == [line.strip() for line in shown]
+    assert len(shown) == 2
+
+
+def counterparts() -> list[str]:
+    table = README.partition("## Coming from")[2].partition("\n## ")[0]
+    here = [line.split(" | ")[1] for line in table.splitlines() if line.startswith("| ") and "there | here" not in line]
+    return sorted({name for cell in here for name in re.findall(r"`([A-Za-z_]+(?:\.[a-z_]+)?)(?:`|\()", cell)})
+
+
+@pytest.mark.parametrize("name", counterparts())
+def test_every_counterpart_is_there(name: str) -> None:
+    """What the table names for those who come from the seeds is a verb, a hook, a field or a setting of ours."""
+    head, _, tail = name.partition(".")
+    settings = {*inspect.signature(LearnConfig).parameters, *inspect.signature(LearnSession).parameters}
+    if tail:
+        assert hasattr(getattr(memgraph, head), tail)
+    else:
+        known = any(hasattr(owner, head) for owner in (Memory, LearnSession, memgraph.agent, builtins))
+        assert known or head in settings or head in ConsolidationReport.model_fields
 
 
 def session() -> list[tuple[str, str]]:

@@ -1,4 +1,8 @@
-"""Cases 1 to 10 of loopctl's own tests (0.1.0 and 0.2.0), through Memory: `store` is remember, `retrieve` is search."""
+"""Cases 1 to 10 of loopctl's own tests (0.1.0 and 0.2.0), through Memory: `store` is remember, `retrieve` is search.
+
+Cases 11 to 13, those of its engine, are in tests/unit/test_agent_loop.py; those of later versions about clean-ups in
+tests/unit/test_consolidation.py.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from memgraph import AsyncMemory, Entry, Memory
+from memgraph.errors import InvalidInputError
 from memgraph.models import Filters
 
 pytestmark = pytest.mark.usefixtures("local_only")
@@ -109,3 +114,28 @@ def test_10_behind_an_interface(memory: Memory) -> None:
     assert anything.remember("behind an interface").content == "behind an interface"  # type: ignore[attr-defined]
     assert len(anything.search("interface")) == anything.count() == 1  # type: ignore[attr-defined]
     assert anything.consolidate().pruned == ()  # type: ignore[attr-defined]
+
+
+def test_a_word_counts_once_however_often_it_is_there(memory: Memory) -> None:
+    """Words are found as parts of the text, split at blanks; the query's own repetitions count in the whole."""
+    store(memory, "fact", "English english", relevance=1.0)
+    for query, share in (("eng", 1.0), ("eng french", 0.5), ("ENG eng french french", 0.5)):
+        (hit,) = memory.search(query, ranking="loopctl")
+        assert hit.score == pytest.approx(0.5 + 0.4 * share + 0.1)
+
+
+@pytest.mark.parametrize("relevance", [float("nan"), float("inf"), -0.1, 1.1])
+def test_a_relevance_that_leaves_no_order_is_refused(memory: Memory, relevance: float) -> None:
+    """There one NaN made the whole order undefined."""
+    with pytest.raises(InvalidInputError):
+        store(memory, "fact", "x", relevance=relevance)
+    assert memory.count(Filters(status="any")) == 0
+
+
+def test_pruning_can_be_taken_back(memory: Memory) -> None:
+    """There it was for good."""
+    entry = store(memory, "fact", "worth nothing", relevance=0.01)
+    report = memory.consolidate()
+    assert report.changeset is not None
+    memory.undo(report.changeset)
+    assert memory.get(entry.id) == entry
