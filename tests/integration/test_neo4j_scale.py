@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from typing import Any, Literal
 
 import pytest
 
@@ -18,6 +19,7 @@ from memgraph import Memory
 from memgraph.backends.base import Scope
 from memgraph.backends.neo4j import search, statistics, vectors
 from memgraph.backends.neo4j.backend import Neo4jBackend
+from memgraph.models import Filters, Status
 from memgraph.storage.bolt import Bolt
 from tests.conftest import RUN
 from tests.integration.test_neo4j_search import fill, mirrored, overlap, questions
@@ -152,3 +154,72 @@ def test_a_search_among_writers_finds_what_was_acknowledged(primary: Neo4jBacken
         each.join()
     assert missed == []
     assert primary.count(Scope(memory.path), search.Filters(), datetime.now(UTC)) == 96
+
+
+class Named:
+    """A direction for each person that a text names, so that texts of no common word are near."""
+
+    model = "named"
+
+    def __call__(self, texts: list[str]) -> list[list[float]]:
+        return [[float("Ada" in text), float("Bob" in text), 0.1] for text in texts]
+
+
+@pytest.mark.parametrize("question", ["What is Ada's mood?", "Ada?!"])
+@pytest.mark.parametrize("status", [None, "active"])
+def test_a_search_among_writers_finds_a_key_as_it_was_or_is(
+    question: str, status: Literal["active"] | None, neo4j_server: Server, primary: Neo4jBackend
+) -> None:
+    """While a key is written again and again, each search finds one value of it: none older than was acknowledged before."""
+    other = Neo4jBackend(neo4j_server.uri, auth=neo4j_server.auth, timeout=20)
+    path, embedder = f"mood{next(_count)}{RUN}", Named()
+    memory = Memory(primary, namespace=path, embedder=embedder)  # type: ignore[arg-type]
+    theirs = Memory(other, namespace=path, embedder=embedder)  # type: ignore[arg-type]
+    memory.remember_many([{"content": f"thing {n} of Bob's"} for n in range(20)])
+    written = [theirs.remember("it is fine: Ada's mood 0", key="ada/mood").version]
+    done = threading.Event()
+
+    def write() -> None:
+        for n in range(1, 60):
+            written.append(theirs.remember(f"it is fine: Ada's mood {n}", key="ada/mood").version)
+            time.sleep(0.02)
+        done.set()
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    odd, searches = [], 0
+    while not done.is_set():
+        before = written[-1]
+        hits = [hit.entry for hit in memory.search(question, filters=Filters(status=status)) if hit.entry.key]
+        searches += 1
+        if len(hits) != 1 or hits[0].status is not Status.ACTIVE or hits[0].version < before:
+            odd.append([entry.content for entry in hits])
+    thread.join()
+    other.close()
+    assert odd == []
+    assert searches > 20
+
+
+def test_what_changes_after_the_index_was_asked(primary: Neo4jBackend, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was replaced meanwhile is shown as it was found; what was forgotten meanwhile is not."""
+    memory = Memory(primary, namespace=f"meanwhile{RUN}")
+    old = memory.remember("Ada's mood is fine", key="ada/mood")
+    plain, changes = Bolt.run, []
+
+    def changed(self: Bolt, name: str, /, **parameters: Any) -> list[dict[str, Any]]:
+        if name == "read/entries" and changes:
+            changes.pop()()
+        return plain(self, name, **parameters)
+
+    monkeypatch.setattr(Bolt, "run", changed)
+    changes.append(lambda: memory.remember("Ada's mood is bad", key="ada/mood"))
+    (hit,) = memory.search("mood")
+    assert hit.entry == old
+    (hit,) = memory.search("mood")
+    assert hit.entry.content == "Ada's mood is bad"
+    changes.append(lambda: memory.forget(hit.entry.id))
+    assert len(memory.search("mood")) == 0
+    unkeyed, newer = memory.remember("the mood of Bob"), memory.remember("how Bob fares")
+    changes.append(lambda: memory.supersede(unkeyed.id, newer.id))
+    assert [hit.entry for hit in memory.search("mood")] == [unkeyed]
+    assert len(memory.search("mood")) == 0

@@ -19,7 +19,7 @@ from memgraph.backends.neo4j.where import parameters
 from memgraph.clock import EPOCH, version_floor
 from memgraph.models import Entry, Filters, Hit, Status
 from memgraph.rules import confidence, ranking, seeds
-from memgraph.rules.selection import conditions_match
+from memgraph.rules.selection import conditions_match, wanted_status
 from memgraph.rules.text import query_terms
 from memgraph.storage.bolt import Runner
 
@@ -262,6 +262,7 @@ def _candidates(runner: Runner, spaces: list[dict[str, Any]], asked: _Asked) -> 
         conditions=bool(asked.filters.where),
         vector=asked.vector,
         model=asked.query.vector_model or "",
+        also_active=not asked.every,
         **given,
     )
     return [row for row in rows if row["n"] is not None]
@@ -372,17 +373,30 @@ def _visible(runner: Runner, path: str, memories: list[dict[str, Any]], query: Q
 
 
 def _entries(runner: Runner, hits: list[_Hit], query: Query) -> dict[tuple[str, str], Entry]:
-    """The hits as they are now. What has been retired since the index was asked is left out, unless the query asks for it."""
+    """The hits as they are now. What has been retired since the index was asked is left out, unless the query asks for it.
+
+    What has been superseded since then is shown as it was found, unless what replaced it was found too: a writer could
+    otherwise hide a key for as long as it writes.
+    """
     spaces: dict[str, list[str]] = {}
     for hit in hits:
         spaces.setdefault(hit.path, []).append(hit.id)
-    every = _every_status(query) or query.filters.status is not None
-    return {
-        (path, id): entry
-        for path, ids in spaces.items()
-        for id, entry in reads.by_ids(runner, path, ids, query.now).items()
-        if every or entry.status is Status.ACTIVE
-    }
+    statuses = wanted_status(_narrowing(query), "any" if _every_status(query) else "active")
+    found: dict[tuple[str, str], Entry] = {}
+    for path, ids in spaces.items():
+        entries = reads.by_ids(runner, path, ids, query.now)
+        newest: dict[str | None, str] = {}
+        for entry in entries.values():
+            newest[entry.key] = max(newest.get(entry.key, ""), entry.version)
+        for id, entry in entries.items():
+            if statuses is None or entry.status in statuses:
+                found[path, id] = entry
+            elif entry.status is Status.SUPERSEDED and entry.superseded_by not in entries:
+                gone = entry.expires_at is not None and entry.expires_at <= query.now
+                status = Status.EXPIRED if gone else Status.ACTIVE
+                if status in statuses and (entry.key is None or newest[entry.key] == entry.version):
+                    found[path, id] = entry.model_copy(update={"status": status, "superseded_by": None})
+    return found
 
 
 def _with_context(hits: list[_Hit], entries: dict[tuple[str, str], Entry], words: list[str]) -> Iterator[_Hit]:
