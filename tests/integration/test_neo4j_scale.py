@@ -132,6 +132,44 @@ def test_the_best_of_many_namespaces_are_found_in_a_few(
     assert len(memory.search("quagga", subtree=True)) == 0
 
 
+def test_a_filter_that_the_index_does_not_know_is_followed_through_many_namespaces(
+    primary: Neo4jBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A match that passes it is found in whichever namespace it is, however many hold better matches that do not."""
+    monkeypatch.setattr(search, "SPACES", 4)
+    monkeypatch.setattr(search, "PROBED", 20)  # fewer than there are matches, so that the index must be asked again
+    root = f"followed{RUN}"
+    long = "somebody who is not known to many people here now and then likes coffee too, as a long text has it"
+    wanted = Memory(primary, namespace=(root, "wanted")).remember(
+        long,
+        source="crm",
+        actor="bob",
+        pinned=True,
+        trust="user",
+        metadata={"n": 7},
+        valid_from=datetime(2024, 5, 1, tzinfo=UTC),
+    )
+    then = wanted.recorded_at
+    for n in range(24):
+        Memory(primary, namespace=(root, f"n{n}")).remember_many([{"content": f"likes coffee {m}"} for m in range(2)])
+    memory = Memory(primary, namespace=root)
+    for filters in (
+        Filters(source="crm"),
+        Filters(actor="bob"),
+        Filters(pinned=True),
+        Filters(trust=["user"]),
+        Filters(where={"n": 7}),
+        Filters(until=then),
+    ):
+        hits = memory.search("coffee", filters=filters, subtree=True)
+        assert [hit.entry.id for hit in hits] == [wanted.id], filters
+    assert [hit.entry.id for hit in memory.search("coffee", known_at=then, subtree=True)] == [wanted.id]
+    past = datetime(2024, 6, 1, tzinfo=UTC)
+    assert [hit.entry.id for hit in memory.search("coffee", valid_at=past, subtree=True)] == [wanted.id]
+    assert len(memory.search("coffee", filters=Filters(actor="nobody"), subtree=True)) == 0
+    assert len(memory.search("coffee", subtree=True, limit=100)) == 49
+
+
 def test_a_search_among_writers_finds_what_was_acknowledged(primary: Neo4jBackend) -> None:
     """Each thread finds its own write at once, while others write and search in the same namespace.
 

@@ -39,8 +39,10 @@ _MORE: Final = 4  # times as many, where filters leave the page unfilled
 _OF_SESSION: Final = 6  # such matches
 _WHOLE: Final = 8  # sessions that are fetched as they are, where there are not enough matches to fill the page
 _MEMBERS: Final = 64  # memories, a session
-SPACES: Final = 32  # namespaces of a subtree that are searched: those with the best matches, where there are more
-_PROBED: Final = 1000  # matches of all namespaces that choose them
+SPACES: Final = (
+    32  # namespaces of a subtree that are searched at first: those with the best matches, where there are more
+)
+PROBED: Final = 1000  # matches of all namespaces that choose them
 _NAMED: Final = 500  # namespaces in one query of the index, which takes about a thousand words
 _LEADERS: Final = 200  # candidates whose sessions are looked at
 _LOOK: Final = 50  # candidates whose past is looked up at a time
@@ -126,15 +128,24 @@ class SearchIndex:
         hits: list[_Hit] = []
         if not paths or (not asked.terms and vector is None):
             return hits
+        left, near, beyond = list[str](), None, False
         most = max(SPACES, limit)
-        many = len(paths) > most
-        if many:
+        if len(paths) > most:
             self._caught_up(runner, paths, asked, 0)
             near = self._near(runner, paths, asked, None)
-            paths = list(dict.fromkeys([*_likely(runner, paths, asked)[:most], *near]))
-        for start in range(0, len(paths), SPACES):
-            part = paths[start : start + SPACES]
-            hits += self._ranked_in(runner, part, asked, limit, near if many else None)
+            left, paths = paths, list(dict.fromkeys([*_likely(runner, paths, asked)[:most], *near]))
+        while paths:
+            for start in range(0, len(paths), SPACES):
+                hits += self._ranked_in(runner, paths[start : start + SPACES], asked, limit, near)
+                if beyond and len(hits) >= limit:
+                    return hits
+            if len(hits) >= limit:
+                break
+            done, beyond = set(paths), True
+            left = [path for path in left if path not in done]
+            paths = _likely(
+                runner, left, asked
+            )  # what the index does not know, as an actor, can leave the page unfilled
         return hits
 
     def _ranked_in(
@@ -209,15 +220,15 @@ class SearchIndex:
 
 
 def _likely(runner: Runner, paths: list[str], asked: _Asked) -> list[str]:
-    """Those of many namespaces that hold matches, best first."""
-    if not asked.terms:
+    """Those of many namespaces that hold matches, best first; where there are very many matches, only those with the best."""
+    if not asked.terms or not paths:
         return []
     narrow = scope_clauses(None, asked.filters)
     queries = [
         f"{of_spaces(paths[start : start + _NAMED])} {narrow} {any_term(asked.terms)}"
         for start in range(0, len(paths), _NAMED)
     ]
-    given = [{"index": index, "query": query, "limit": _PROBED} for query in queries for index in asked.indexes]
+    given = [{"index": index, "query": query, "limit": PROBED} for query in queries for index in asked.indexes]
     known = set(paths)
     return [row["namespace"] for row in runner.run("read/text_spaces", seeds=given) if row["namespace"] in known]
 
