@@ -5,13 +5,14 @@
 // $vector and $model, or null; $now and the filters of read/list but for the place.
 // What the index of active memories holds was active when it was asked, and so counts if a write has superseded it before it is read here:
 // the index shows each write whole, so it holds either the old memory of a key or the new one.
-// Returns one row a namespace: namespace, n and touched of its feed, as they were before the index was asked, and candidates, newest first.
+// Returns one row a namespace: namespace, n, touched and version of its feed, as they were before the index was asked, and
+// candidates, newest first.
 // Of each: id, version, active (and not expired), session, actor, subject, length, flags, seconds (valid_from), feedback (its sum),
 // matched (the query's terms in it, as often as they occur), scoped and allowed (by the filters that the index knows, and by the others),
 // metadata (where $conditions), cosine (0 without a $vector).
 UNWIND $spaces AS space
 OPTIONAL MATCH (feed:Feed {namespace: space.namespace})
-WITH space, feed.n AS n, coalesce(feed.touched, feed.n) AS touched
+WITH space, feed.n AS n, coalesce(feed.touched, feed.n) AS touched, coalesce(feed.version, '') AS version
 CALL (space, n) {
   CALL (space, n) {
     WITH space, n UNWIND space.seeds AS seed
@@ -60,4 +61,4 @@ CALL (space, n) {
          ELSE 2 * vector.similarity.cosine(vector, $vector) - 1 END
   ]) AS candidates
 }
-RETURN space.namespace AS namespace, n, touched, candidates
+RETURN space.namespace AS namespace, n, touched, version, candidates

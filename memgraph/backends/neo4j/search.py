@@ -83,6 +83,11 @@ class _Asked(NamedTuple):
         """The full-text indexes that hold what is looked at."""
         return EVERY if self.every else ACTIVE
 
+    @property
+    def only_active(self) -> bool:
+        """Whether the query asks for active memories alone."""
+        return _statuses(self.query) == frozenset({Status.ACTIVE})
+
 
 class _Found(NamedTuple):
     """What a first look found in a namespace. whole: the candidates are all its matches; else holding: how many hold each term."""
@@ -131,8 +136,8 @@ class SearchIndex:
         left, near, beyond = list[str](), None, False
         most = max(SPACES, limit)
         if len(paths) > most:
-            self._caught_up(runner, paths, asked, 0)
-            near = self._near(runner, paths, asked, None)
+            rows = self._caught_up(runner, paths, asked, 0)
+            near = self._near(runner, rows, asked, None)
             left, paths = paths, list(dict.fromkeys([*_likely(runner, paths, asked)[:most], *near]))
         while paths:
             for start in range(0, len(paths), SPACES):
@@ -183,7 +188,7 @@ class SearchIndex:
             for path, known in statistics.items()
         ]
         if asked.vector is not None and near is None:
-            near = self._near(runner, list(statistics), asked, statistics)
+            near = self._near(runner, {path: rows[path] for path in statistics}, asked, statistics)
         return _again(runner, looks, asked, near or {})
 
     def _caught_up(self, runner: Runner, paths: list[str], asked: _Asked, size: int) -> dict[str, dict[str, Any]]:
@@ -209,14 +214,15 @@ class SearchIndex:
         return {row["namespace"]: row for row in rows}
 
     def _near(
-        self, runner: Runner, paths: list[str], asked: _Asked, statistics: dict[str, Statistics] | None
+        self, runner: Runner, rows: dict[str, dict[str, Any]], asked: _Asked, statistics: dict[str, Statistics] | None
     ) -> dict[str, list[str]]:
         """The ids of the memories nearest to the query's vector, by namespace."""
-        if asked.vector is None or not paths:
+        if asked.vector is None or not rows:
             return {}
         size = None if statistics is None else sum(known.documents for known in statistics.values())
-        statuses = None if asked.every else ["active"]
-        return self._reach.nearest(runner, paths, asked.vector, asked.query.vector_model or "", statuses, size)
+        statuses = ["active"] if asked.only_active else None
+        newest = {path: row["version"] for path, row in rows.items()}
+        return self._reach.nearest(runner, newest, asked.vector, asked.query.vector_model or "", statuses, size)
 
 
 def _likely(runner: Runner, paths: list[str], asked: _Asked) -> list[str]:
@@ -235,6 +241,11 @@ def _likely(runner: Runner, paths: list[str], asked: _Asked) -> list[str]:
 
 def _every_status(query: Query) -> bool:
     return query.include_inactive or query.known_at is not None or query.valid_at is not None
+
+
+def _statuses(query: Query) -> frozenset[Status] | None:
+    """The statuses that a query asks for, None for all."""
+    return wanted_status(_narrowing(query), "any" if _every_status(query) else "active")
 
 
 def _narrowing(query: Query) -> Filters:
@@ -273,7 +284,7 @@ def _candidates(runner: Runner, spaces: list[dict[str, Any]], asked: _Asked) -> 
         conditions=bool(asked.filters.where),
         vector=asked.vector,
         model=asked.query.vector_model or "",
-        also_active=not asked.every,
+        also_active=asked.only_active,
         **given,
     )
     return [row for row in rows if row["n"] is not None]
@@ -392,7 +403,7 @@ def _entries(runner: Runner, hits: list[_Hit], query: Query) -> dict[tuple[str, 
     spaces: dict[str, list[str]] = {}
     for hit in hits:
         spaces.setdefault(hit.path, []).append(hit.id)
-    statuses = wanted_status(_narrowing(query), "any" if _every_status(query) else "active")
+    statuses = _statuses(query)
     found: dict[tuple[str, str], Entry] = {}
     for path, ids in spaces.items():
         entries = reads.by_ids(runner, path, ids, query.now)
