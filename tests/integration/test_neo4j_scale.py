@@ -17,7 +17,7 @@ import pytest
 
 from memgraph import Memory
 from memgraph.backends.base import Scope
-from memgraph.backends.neo4j import search, statistics, vectors
+from memgraph.backends.neo4j import reads, search, statistics, vectors
 from memgraph.backends.neo4j.backend import Neo4jBackend
 from memgraph.models import Filters, Status
 from memgraph.storage.bolt import Bolt
@@ -254,6 +254,29 @@ def test_a_search_among_writers_finds_a_key_as_it_was_or_is(
     other.close()
     assert odd == []
     assert searches > 20
+
+
+@pytest.mark.parametrize("ranking", ["loopctl", "aegis"])
+def test_what_changes_while_all_memories_are_read(
+    ranking: Literal["loopctl", "aegis"], primary: Neo4jBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rankings that read every memory, newest first, do not pass over a key that is written meanwhile."""
+    monkeypatch.setattr(reads, "PAGE", 4)
+    memory = Memory(primary, namespace=f"{ranking}{RUN}")
+    memory.remember("Ada's mood is fine", key="ada/mood")
+    memory.remember_many([{"content": f"thing {n} of Bob's"} for n in range(6)])
+    plain, pages = Bolt.run, []
+
+    def changed(self: Bolt, name: str, /, **parameters: Any) -> list[dict[str, Any]]:
+        if name == "read/list":
+            pages.append(name)
+            if len(pages) == 2:
+                memory.remember("Ada's mood is bad", key="ada/mood")
+        return plain(self, name, **parameters)
+
+    monkeypatch.setattr(Bolt, "run", changed)
+    found = [hit.entry.content for hit in memory.search("mood", ranking=ranking) if hit.entry.key]
+    assert found == ["Ada's mood is bad"]
 
 
 def test_what_changes_after_the_index_was_asked(primary: Neo4jBackend, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
-from datetime import timedelta
-from typing import Any, Final, NamedTuple
+from datetime import datetime, timedelta
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
@@ -427,10 +427,23 @@ def _with_context(hits: list[_Hit], entries: dict[tuple[str, str], Entry], words
         yield hit._replace(score=hit.score + boost, why={**hit.why, "context": boost}) if boost else hit
 
 
+def _listed(
+    runner: Runner, paths: list[str], filters: Filters, now: datetime, default: Literal["active", "any"]
+) -> list[Entry]:
+    """Every matching memory, with what was written while they were read: newest first, it could only hide what it replaced."""
+    found: dict[tuple[str, str], Entry] = {}
+    while True:
+        more = {(each.namespace, each.id): each for each in reads.all_matching(runner, paths, filters, now, default)}
+        if more.keys() <= found.keys():
+            return list(found.values())
+        found |= more
+        filters = filters.model_copy(update={"since": max(each.recorded_at for each in found.values())})
+
+
 def _as_seeds(runner: Runner, paths: list[str], query: Query, limit: int) -> list[_Hit]:
     """The scores of the stores that memgraph grew out of, over every memory that the query may see."""
-    default: Any = "any" if _every_status(query) else "active"
-    entries = list(reads.all_matching(runner, paths, _narrowing(query), query.now, default))
+    default: Literal["active", "any"] = "any" if _every_status(query) else "active"
+    entries = _listed(runner, paths, _narrowing(query), query.now, default)
     aegis = query.ranking == "aegis"
     trust = [
         confidence.effective(
