@@ -181,7 +181,11 @@ class Backend(Protocol):
         ...
 
     def search(self, scope: Scope, query: Query) -> SearchResult:
-        """The best hits, best first. Only active, unexpired memories of the scope, unless the query asks for more."""
+        """The best hits, best first. Only memories of the scope that are active and unexpired, unless the query asks for more.
+
+        While others write, that is what was active at some moment of the search: of a key that is replaced, the old value or
+        the new one.
+        """
         ...
 
     def lineage(self, namespace: str, key_or_id: str, now: datetime) -> Lineage | None:

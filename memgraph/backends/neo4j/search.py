@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
-from datetime import timedelta
-from typing import Any, Final, NamedTuple
+from datetime import datetime, timedelta
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from memgraph.backends.neo4j.where import parameters
 from memgraph.clock import EPOCH, version_floor
 from memgraph.models import Entry, Filters, Hit, Status
 from memgraph.rules import confidence, ranking, seeds
-from memgraph.rules.selection import conditions_match
+from memgraph.rules.selection import conditions_match, wanted_status
 from memgraph.rules.text import query_terms
 from memgraph.storage.bolt import Runner
 
@@ -39,8 +39,10 @@ _MORE: Final = 4  # times as many, where filters leave the page unfilled
 _OF_SESSION: Final = 6  # such matches
 _WHOLE: Final = 8  # sessions that are fetched as they are, where there are not enough matches to fill the page
 _MEMBERS: Final = 64  # memories, a session
-SPACES: Final = 32  # namespaces of a subtree that are searched: those with the best matches, where there are more
-_PROBED: Final = 1000  # matches of all namespaces that choose them
+SPACES: Final = (
+    32  # namespaces of a subtree that are searched at first: those with the best matches, where there are more
+)
+PROBED: Final = 1000  # matches of all namespaces that choose them
 _NAMED: Final = 500  # namespaces in one query of the index, which takes about a thousand words
 _LEADERS: Final = 200  # candidates whose sessions are looked at
 _LOOK: Final = 50  # candidates whose past is looked up at a time
@@ -80,6 +82,11 @@ class _Asked(NamedTuple):
     def indexes(self) -> tuple[str, ...]:
         """The full-text indexes that hold what is looked at."""
         return EVERY if self.every else ACTIVE
+
+    @property
+    def only_active(self) -> bool:
+        """Whether the query asks for active memories alone."""
+        return _statuses(self.query) == frozenset({Status.ACTIVE})
 
 
 class _Found(NamedTuple):
@@ -126,15 +133,24 @@ class SearchIndex:
         hits: list[_Hit] = []
         if not paths or (not asked.terms and vector is None):
             return hits
+        left, near, beyond = list[str](), None, False
         most = max(SPACES, limit)
-        many = len(paths) > most
-        if many:
-            self._caught_up(runner, paths, asked, 0)
-            near = self._near(runner, paths, asked, None)
-            paths = list(dict.fromkeys([*_likely(runner, paths, asked)[:most], *near]))
-        for start in range(0, len(paths), SPACES):
-            part = paths[start : start + SPACES]
-            hits += self._ranked_in(runner, part, asked, limit, near if many else None)
+        if len(paths) > most:
+            rows = self._caught_up(runner, paths, asked, 0)
+            near = self._near(runner, rows, asked, None)
+            left, paths = paths, list(dict.fromkeys([*_likely(runner, paths, asked)[:most], *near]))
+        while paths:
+            for start in range(0, len(paths), SPACES):
+                hits += self._ranked_in(runner, paths[start : start + SPACES], asked, limit, near)
+                if beyond and len(hits) >= limit:
+                    return hits
+            if len(hits) >= limit:
+                break
+            done, beyond = set(paths), True
+            left = [path for path in left if path not in done]
+            paths = _likely(
+                runner, left, asked
+            )  # what the index does not know, as an actor, can leave the page unfilled
         return hits
 
     def _ranked_in(
@@ -172,7 +188,7 @@ class SearchIndex:
             for path, known in statistics.items()
         ]
         if asked.vector is not None and near is None:
-            near = self._near(runner, list(statistics), asked, statistics)
+            near = self._near(runner, {path: rows[path] for path in statistics}, asked, statistics)
         return _again(runner, looks, asked, near or {})
 
     def _caught_up(self, runner: Runner, paths: list[str], asked: _Asked, size: int) -> dict[str, dict[str, Any]]:
@@ -198,32 +214,38 @@ class SearchIndex:
         return {row["namespace"]: row for row in rows}
 
     def _near(
-        self, runner: Runner, paths: list[str], asked: _Asked, statistics: dict[str, Statistics] | None
+        self, runner: Runner, rows: dict[str, dict[str, Any]], asked: _Asked, statistics: dict[str, Statistics] | None
     ) -> dict[str, list[str]]:
         """The ids of the memories nearest to the query's vector, by namespace."""
-        if asked.vector is None or not paths:
+        if asked.vector is None or not rows:
             return {}
         size = None if statistics is None else sum(known.documents for known in statistics.values())
-        statuses = None if asked.every else ["active"]
-        return self._reach.nearest(runner, paths, asked.vector, asked.query.vector_model or "", statuses, size)
+        statuses = ["active"] if asked.only_active else None
+        newest = {path: row["version"] for path, row in rows.items()}
+        return self._reach.nearest(runner, newest, asked.vector, asked.query.vector_model or "", statuses, size)
 
 
 def _likely(runner: Runner, paths: list[str], asked: _Asked) -> list[str]:
-    """Those of many namespaces that hold matches, best first."""
-    if not asked.terms:
+    """Those of many namespaces that hold matches, best first; where there are very many matches, only those with the best."""
+    if not asked.terms or not paths:
         return []
     narrow = scope_clauses(None, asked.filters)
     queries = [
         f"{of_spaces(paths[start : start + _NAMED])} {narrow} {any_term(asked.terms)}"
         for start in range(0, len(paths), _NAMED)
     ]
-    given = [{"index": index, "query": query, "limit": _PROBED} for query in queries for index in asked.indexes]
+    given = [{"index": index, "query": query, "limit": PROBED} for query in queries for index in asked.indexes]
     known = set(paths)
     return [row["namespace"] for row in runner.run("read/text_spaces", seeds=given) if row["namespace"] in known]
 
 
 def _every_status(query: Query) -> bool:
     return query.include_inactive or query.known_at is not None or query.valid_at is not None
+
+
+def _statuses(query: Query) -> frozenset[Status] | None:
+    """The statuses that a query asks for, None for all."""
+    return wanted_status(_narrowing(query), "any" if _every_status(query) else "active")
 
 
 def _narrowing(query: Query) -> Filters:
@@ -262,6 +284,7 @@ def _candidates(runner: Runner, spaces: list[dict[str, Any]], asked: _Asked) -> 
         conditions=bool(asked.filters.where),
         vector=asked.vector,
         model=asked.query.vector_model or "",
+        also_active=asked.only_active,
         **given,
     )
     return [row for row in rows if row["n"] is not None]
@@ -372,17 +395,30 @@ def _visible(runner: Runner, path: str, memories: list[dict[str, Any]], query: Q
 
 
 def _entries(runner: Runner, hits: list[_Hit], query: Query) -> dict[tuple[str, str], Entry]:
-    """The hits as they are now. What has been retired since the index was asked is left out, unless the query asks for it."""
+    """The hits as they are now. What has been retired since the index was asked is left out, unless the query asks for it.
+
+    What has been superseded since then is shown as it was found, unless what replaced it was found too: a writer could
+    otherwise hide a key for as long as it writes.
+    """
     spaces: dict[str, list[str]] = {}
     for hit in hits:
         spaces.setdefault(hit.path, []).append(hit.id)
-    every = _every_status(query) or query.filters.status is not None
-    return {
-        (path, id): entry
-        for path, ids in spaces.items()
-        for id, entry in reads.by_ids(runner, path, ids, query.now).items()
-        if every or entry.status is Status.ACTIVE
-    }
+    statuses = _statuses(query)
+    found: dict[tuple[str, str], Entry] = {}
+    for path, ids in spaces.items():
+        entries = reads.by_ids(runner, path, ids, query.now)
+        newest: dict[str | None, str] = {}
+        for entry in entries.values():
+            newest[entry.key] = max(newest.get(entry.key, ""), entry.version)
+        for id, entry in entries.items():
+            if statuses is None or entry.status in statuses:
+                found[path, id] = entry
+            elif entry.status is Status.SUPERSEDED and entry.superseded_by not in entries:
+                gone = entry.expires_at is not None and entry.expires_at <= query.now
+                status = Status.EXPIRED if gone else Status.ACTIVE
+                if status in statuses and (entry.key is None or newest[entry.key] == entry.version):
+                    found[path, id] = entry.model_copy(update={"status": status, "superseded_by": None})
+    return found
 
 
 def _with_context(hits: list[_Hit], entries: dict[tuple[str, str], Entry], words: list[str]) -> Iterator[_Hit]:
@@ -391,10 +427,23 @@ def _with_context(hits: list[_Hit], entries: dict[tuple[str, str], Entry], words
         yield hit._replace(score=hit.score + boost, why={**hit.why, "context": boost}) if boost else hit
 
 
+def _listed(
+    runner: Runner, paths: list[str], filters: Filters, now: datetime, default: Literal["active", "any"]
+) -> list[Entry]:
+    """Every matching memory, with what was written while they were read: newest first, it could only hide what it replaced."""
+    found: dict[tuple[str, str], Entry] = {}
+    while True:
+        more = {(each.namespace, each.id): each for each in reads.all_matching(runner, paths, filters, now, default)}
+        if more.keys() <= found.keys():
+            return list(found.values())
+        found |= more
+        filters = filters.model_copy(update={"since": max(each.recorded_at for each in found.values())})
+
+
 def _as_seeds(runner: Runner, paths: list[str], query: Query, limit: int) -> list[_Hit]:
     """The scores of the stores that memgraph grew out of, over every memory that the query may see."""
-    default: Any = "any" if _every_status(query) else "active"
-    entries = list(reads.all_matching(runner, paths, _narrowing(query), query.now, default))
+    default: Literal["active", "any"] = "any" if _every_status(query) else "active"
+    entries = _listed(runner, paths, _narrowing(query), query.now, default)
     aegis = query.ranking == "aegis"
     trust = [
         confidence.effective(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from memgraph.errors import AuthError, UnsupportedError
@@ -36,40 +36,42 @@ class Reach:
     def nearest(
         self,
         runner: Runner,
-        paths: Sequence[str],
+        newest: Mapping[str, str],
         vector: Sequence[float],
         model: str,
         statuses: Sequence[str] | None,
         size: int | None,
     ) -> dict[str, list[str]]:
-        """The ids of the nearest memories of these namespaces, by namespace.
+        """The ids of the nearest memories of namespaces, and of those written while they were looked for, by namespace.
 
-        statuses: only these, by status. size: how many memories the namespaces have, None for very many.
+        newest: the greatest version of each namespace before. statuses: only these, by status. size: how many memories the
+        namespaces have, None for very many.
         """
+        spaces = [{"namespace": path, "newest": version} for path, version in newest.items()]
         given: dict[str, Any] = {
             "vector": list(vector),
             "model": model,
             "statuses": None if statuses is None else list(statuses),
         }
         if (size is None or size > EXACT_VECTORS) and self._is_there(runner):
-            found = self._indexed(runner, paths, given, size)
+            found = self._indexed(runner, spaces, given, size)
             if found is not None:
                 return found
         rows = []
-        for start in range(0, len(paths), _SPACES):
-            rows += runner.run("read/nearest", spaces=list(paths[start : start + _SPACES]), limit=VECTOR_BEST, **given)
+        for start in range(0, len(spaces), _SPACES):
+            rows += runner.run("read/nearest", spaces=spaces[start : start + _SPACES], limit=VECTOR_BEST, **given)
         return _by_space(rows)
 
     def _indexed(
-        self, runner: Runner, paths: Sequence[str], given: dict[str, Any], size: int | None
+        self, runner: Runner, spaces: list[dict[str, Any]], given: dict[str, Any], size: int | None
     ) -> dict[str, list[str]] | None:
         """The same by the index; None where it would have to reach too far."""
         most = _FURTHEST if size is None else min(_FURTHEST, max(size // 2, _REACH))
-        place = paths[0], len(paths)
+        place = spaces[0]["namespace"], len(spaces)
         reach = self._known.pop(place, _REACH)
         while reach <= most:
-            rows = runner.run("read/nearest_indexed", spaces=list(paths), reach=reach, limit=VECTOR_BEST, **given)
-            if len(rows) == VECTOR_BEST:
+            rows = runner.run("read/nearest_indexed", spaces=spaces, reach=reach, limit=VECTOR_BEST, **given)
+            if sum(row["near"] for row in rows) == VECTOR_BEST:
                 self._known[place] = reach
                 if len(self._known) > _KEPT:
                     self._known.pop(next(iter(self._known)), None)
@@ -91,7 +93,7 @@ class Reach:
         return self._ready
 
 
-def _by_space(rows: list[dict[str, str]]) -> dict[str, list[str]]:
+def _by_space(rows: list[dict[str, Any]]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for row in rows:
         found.setdefault(row["namespace"], []).append(row["id"])
