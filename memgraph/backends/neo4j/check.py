@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from memgraph.backends.neo4j import connect, repair
+from memgraph.backends.neo4j import connect, purge, repair
 from memgraph.backends.neo4j.damage import Verdict
 from memgraph.backends.neo4j.tombs import Secrets
 from memgraph.errors import MemgraphError
@@ -36,6 +36,11 @@ _TEXTS: Final = {  # code: what is wrong, what a repair does about it, what to d
         "nodes labelled Memory have no namespace and no id: another program's, or made by hand",
         "",
         "If nobody needs them, delete them; give other programs a database or a label of their own.",
+    ),
+    "dead": (
+        "memories are there that a tombstone refuses: a purge was interrupted",
+        "finish it: remove them for good",
+        "",
     ),
     "made": (
         "nodes labelled Memory were made or changed by hand and are no memories",
@@ -87,6 +92,7 @@ class _Found:
     counts: Counter[str] = field(default_factory=Counter)
     where: dict[str, list[str]] = field(default_factory=dict)  # code -> ids and keys
     ids: dict[str, None] = field(default_factory=dict)  # of the memories to mend, in order
+    dead: list[str] = field(default_factory=list)  # ids of those to remove
     keys: set[str] = field(default_factory=set)  # theirs
     aside: list[str] = field(default_factory=list)  # nodes that are clones of memories
     orphans: list[str] = field(default_factory=list)
@@ -222,9 +228,9 @@ def _everything(bolt: Bolt) -> _All:
 
 def _namespace(bolt: Bolt, secrets: Secrets, path: str, feed: dict[str, Any] | None) -> _Found:
     found = _look(bolt, secrets, path, _ids(bolt, path), clones=True)
-    if found.ids:  # somebody may have been writing there: what is wrong now must be so still
+    if found.ids or found.dead:  # somebody may have been writing there: what is wrong now must be so still
         lines = [row["id"] for row in bolt.run("read/lines", namespace=path, keys=sorted(found.keys))]
-        again = _look(bolt, secrets, path, dict.fromkeys([*found.ids, *lines]), clones=False)
+        again = _look(bolt, secrets, path, dict.fromkeys([*found.ids, *found.dead, *lines]), clones=False)
         again.memories, again.newest, again.aside = found.memories, found.newest, found.aside
         found = again
     for element in found.aside:
@@ -278,10 +284,12 @@ def _look(runner: Runner, secrets: Secrets, path: str, ids: Iterable[str], clone
 def _note(found: _Found, verdict: Verdict) -> None:
     for code in sorted(verdict.codes):
         found.add(code, verdict.id)
-    if verdict.codes:
+    if "dead" in verdict.codes:
+        found.dead.append(verdict.id)
+    elif verdict.codes:
         found.ids[verdict.id] = None
-    if verdict.codes and verdict.key is not None:
-        found.keys.add(verdict.key)
+        if verdict.key is not None:
+            found.keys.add(verdict.key)
 
 
 def _clone(seen: _Seen, verdict: Verdict, row: dict[str, Any]) -> str | None:
@@ -329,6 +337,8 @@ def _mend(bolt: Bolt, found: _All) -> bool:
         if not any(_TEXTS[code][1] for code in each.counts):
             continue
         todo = True
+        if each.dead:
+            purge.sweep(bolt, lambda runner: Secrets(runner.run("write/secrets")), [each.path])
         for part in _parts(each.aside):
             repair.nodes(bolt, part)
         if each.number is not None:

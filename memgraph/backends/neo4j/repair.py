@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from memgraph.backends.neo4j.damage import Verdict, corrections, judge
+from memgraph.backends.neo4j.purge import dead
 from memgraph.backends.neo4j.rows import remember_of
 from memgraph.backends.neo4j.tokens import tokens
 from memgraph.backends.neo4j.tombs import Secrets
@@ -23,14 +24,15 @@ FEED_JUMP: Final = 1_000_000
 def verdicts(
     runner: Runner, secrets: Secrets, path: str, ids: Sequence[str]
 ) -> Iterator[tuple[Verdict, dict[str, Any]]]:
-    """What is wrong with each of these memories, and its row; places on which nothing is wrong are left out."""
+    """What is wrong with each of these memories and places, and its row."""
     rows = runner.run("read/check_memories", namespace=path, ids=list(ids))
     keys = {key for row in rows if isinstance(key := row["memory"].get("key"), str)}
     slots = _slots(runner, secrets, path, keys)
-    for row in rows:
-        verdict = judge(row, slots.get(row["memory"].get("key")))
-        if verdict is not None:
-            yield verdict, row
+    refused = set(dead(runner, secrets, path, [row["memory"] for row in rows]))
+    found = [(judge(row, slots.get(row["memory"].get("key"))), row) for row in rows]
+    for verdict, row in found:
+        verdict.codes |= {"dead"} if verdict.id in refused else set()
+        yield verdict, row
 
 
 def _slots(runner: Runner, secrets: Secrets, path: str, keys: set[str]) -> dict[Any, str]:
