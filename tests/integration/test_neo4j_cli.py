@@ -15,6 +15,7 @@ import neo4j
 import pytest
 from click.testing import CliRunner, Result
 
+from memgraph.backends.neo4j import repair
 from memgraph.cli.main import SECTIONS, cli
 from tests.neo4j_server import Server
 
@@ -298,6 +299,35 @@ def test_the_doctor_names_and_mends_what_people_did(
     assert sorted(entry["content"] for entry in ask("list")["entries"]) == ["about kiwis", "newest", *others]
     assert "about kiwis" in run("search", "kiwis").stdout
     assert ask("export", "out.jsonl")["exported"] > 0
+
+
+def test_content_changed_by_hand_is_named_and_found_again(
+    run: Run, ask: Ask, driver: neo4j.Driver, space: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the index tokens are made of: the doctor makes them anew and compares, some contents at a time."""
+    monkeypatch.setattr(repair, "_CONTENTS", 30)
+    city = ask("remember", "Ada lives in Porto")["id"]
+    tagged = ask("remember", "a bridge", "--tag", "work", "--subject", "ada")["id"]
+    counted = ask("remember", "three kiwis")["id"]
+    ask("remember", "nothing happened to this")
+    assert ask("doctor")["ok"]
+    for id, change in (
+        (city, "m.content = 'Ada lives in Berlin'"),
+        (tagged, "m.tags = ['home'], m.subject = 'bob'"),
+        (counted, "m.terms_length = 1000"),
+    ):
+        by_hand(driver, f"MATCH (m:Memory {{namespace: $ns, id: '{id}'}}) SET {change}", space)
+    assert not ask("search", "Berlin")["hits"]
+    (problem,) = ask("doctor", code=1)["problems"]
+    assert (problem["code"], problem["count"]) == ("tokens", 3)
+    assert set(problem["examples"]) == {f"{space}: {id}" for id in (city, tagged, counted)}
+    assert ask("doctor", "--repair", "--yes")["mended"] == {"tokens": 3}
+    assert [hit["entry"]["id"] for hit in ask("search", "Berlin")["hits"]] == [city]
+    assert not ask("search", "Porto")["hits"]
+    assert [hit["entry"]["id"] for hit in ask("search", "bridge", "--tag", "home", "--subject", "bob")["hits"]] == [
+        tagged
+    ]
+    assert ask("doctor")["ok"]
 
 
 def test_a_repair_is_shown_first_and_needs_a_yes(run: Run, ask: Ask, driver: neo4j.Driver, space: str) -> None:

@@ -75,7 +75,11 @@ _TEXTS: Final = {  # code: what is wrong, what a repair does about it, what to d
         "make SET_ASIDE edges of them; say the same with `memgraph supersede` or `relate`",
         "",
     ),
-    "tokens": ("memories are missing in the text index", "make their index tokens", ""),
+    "tokens": (
+        "the text index does not say what memories say: their content, tags or names were changed by hand",
+        "make their index tokens again",
+        "",
+    ),
     "feed": ("namespaces have no Feed, or one behind its memories", "give it a number above all others", ""),
     "number": ("memories have no number that replicas pull by", "number them", ""),
     "stray": ("records belong to no memory", "join them to it, or delete them if it is not there", ""),

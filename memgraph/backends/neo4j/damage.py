@@ -190,8 +190,6 @@ def judge(row: Mapping[str, Any], slot: str | None) -> Verdict:
     key = found.key = memory.get("key")
     if corrections(memory):
         found.codes.add("fields")
-    if not memory.get("terms"):
-        found.codes.add("tokens")
     past = bool(memory.get("past"))
     replaced = past or (key is not None and (row["replaced"] or found.version < (slot or "")))
     found.status = lineage.status(life(memory), key is not None, replaced).value
