@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
 import uuid
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +17,10 @@ import neo4j
 import pytest
 from click.testing import CliRunner, Result
 
+from memgraph import Memory
 from memgraph.backends.neo4j import repair
 from memgraph.cli.main import SECTIONS, cli
+from memgraph.errors import NotFoundError, StoreCorruptError
 from tests.neo4j_server import Server
 
 pytestmark = pytest.mark.neo4j
@@ -328,6 +332,78 @@ def test_content_changed_by_hand_is_named_and_found_again(
         tagged
     ]
     assert ask("doctor")["ok"]
+
+
+SPOILED = {  # what a person did, and the calls that cannot go on with it
+    "a version in words": ("m.version = 'zzz'", {"current", "history", "search", "search then", "export", "remember"}),
+    "a version among the others": (
+        "m.version = '0a0a'",
+        {"current", "current then", "history", "list", "search", "search then", "export", "remember"},
+    ),
+    "a version beyond all years": (
+        "m.version = 'ffffffffffff-0000-00000000'",
+        {"current", "current then", "history", "list", "search", "search then", "export", "remember"},
+    ),
+    "a number as a version": ("m.version = 5", {"current", "search", "search then", "remember"}),
+    "expires_at in words": ("m.expires_at = '2020'", {"graph", "export", "current then", "search then"}),
+    "valid_from in words": ("m.valid_from = '2020'", {"export", "current then", "search then"}),
+    "valid_to as a number": ("m.valid_to = 2020", {"export", "current then", "search then"}),
+}
+
+
+@pytest.mark.parametrize("spoiled", SPOILED)
+def test_what_cannot_be_read_is_said_with_what_to_do(
+    spoiled: str, neo4j_server: Server, driver: neo4j.Driver, space: str, tmp_path: Path
+) -> None:
+    """Never an error of Python's own, whatever is called; the doctor mends it."""
+    change, refused = SPOILED[spoiled]
+    with Memory.open(primary=neo4j_server.uri, auth=neo4j_server.auth, namespace=space) as memory:
+        memory.remember("Ada lives in Porto", key="k")
+        memory.remember("Ada builds a bridge", key="other", expires_at=datetime(2999, 1, 1, tzinfo=UTC))
+        by_hand(driver, f"MATCH (m:Memory {{namespace: $ns, key: 'k'}}) SET {change}", space)
+        then = datetime.now(UTC)
+        calls: dict[str, Callable[[], Any]] = {
+            "current": lambda: memory.current("k"),
+            "current then": lambda: memory.current("k", known_at=then) or memory.current("k", valid_at=then),
+            "history": lambda: memory.history("k"),
+            "list": memory.list,
+            "search": lambda: memory.search("who lives in Porto"),
+            "search then": lambda: memory.search("who lives in Porto", valid_at=then),
+            "graph": memory.graph,
+            "export": lambda: memory.export_to(tmp_path / "out.jsonl"),
+            "stats": memory.stats,
+            "remember": lambda: memory.remember("Ada lives in Berlin", key="k"),
+        }
+        hints: dict[str, str | None] = {}
+        for name, call in calls.items():
+            try:
+                call()
+            except StoreCorruptError as error:
+                hints[name] = error.hint
+            except NotFoundError:
+                assert spoiled == "a number as a version"  # such a node is on no line
+        assert set(hints) == refused
+        assert all("memgraph doctor" in (hint or "") for hint in hints.values())
+        assert memory.check(repair=True).mended
+        for call in calls.values():
+            with contextlib.suppress(NotFoundError):  # what was no memory is set aside
+                call()
+        content = "Ada lives in Berlin"
+        assert memory.remember(content, key="k").content == memory.search("where is Berlin")[0].entry.content == content
+
+
+def test_a_feed_that_was_spoiled_is_said_and_mended(
+    neo4j_server: Server, driver: neo4j.Driver, space: str, run: Run, ask: Ask
+) -> None:
+    ask("remember", "one")
+    by_hand(driver, "MATCH (f:Feed {namespace: $ns}) SET f.version = 'zzz'", space)
+    with Memory.open(primary=neo4j_server.uri, auth=neo4j_server.auth, namespace=space) as memory:
+        for call in (lambda: memory.remember("two"), memory.status):
+            with pytest.raises(StoreCorruptError):
+                call()
+    assert [problem["code"] for problem in ask("doctor", code=1)["problems"]] == ["feed"]
+    assert ask("doctor", "--repair", "--yes")["mended"] == {"feed": 1}
+    ask("remember", "two")
 
 
 def test_a_repair_is_shown_first_and_needs_a_yes(run: Run, ask: Ask, driver: neo4j.Driver, space: str) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from memgraph.backends.neo4j import connect, purge, repair
-from memgraph.backends.neo4j.damage import Verdict
+from memgraph.backends.neo4j.damage import Verdict, is_version
 from memgraph.backends.neo4j.tombs import Secrets
 from memgraph.errors import MemgraphError
 from memgraph.models import CheckReport, Problem
@@ -80,7 +80,7 @@ _TEXTS: Final = {  # code: what is wrong, what a repair does about it, what to d
         "make their index tokens again",
         "",
     ),
-    "feed": ("namespaces have no Feed, or one behind its memories", "give it a number above all others", ""),
+    "feed": ("namespaces have no Feed, or one that is behind or spoiled", "give it a number above all others", ""),
     "number": ("memories have no number that replicas pull by", "number them", ""),
     "stray": ("records belong to no memory", "join them to it, or delete them if it is not there", ""),
 }
@@ -240,7 +240,7 @@ def _namespace(bolt: Bolt, secrets: Secrets, path: str, feed: dict[str, Any] | N
     for element in found.aside:
         found.add("made", f"node {element}")
     top = max((number for name in ("memories", "tombstones") if (number := (feed or {}).get(name))), default=0)
-    if feed is None or not isinstance(feed["n"], int) or feed["n"] < top:
+    if feed is None or not isinstance(feed["n"], int) or feed["n"] < top or not _seen(feed["version"]):
         found.number = top + repair.FEED_JUMP
         found.counts["feed"] += 1
         found.where["feed"] = [path]
@@ -252,6 +252,11 @@ def _namespace(bolt: Bolt, secrets: Secrets, path: str, feed: dict[str, Any] | N
     for row in bolt.run("read/check_tombstones", namespace=path):
         found.add("tombstone", row["hash"])
     return found
+
+
+def _seen(version: object) -> bool:
+    """Whether this is what a Feed says of the greatest version it has seen."""
+    return version == "" or is_version(version)
 
 
 def _ids(runner: Runner, path: str) -> Iterator[str]:
