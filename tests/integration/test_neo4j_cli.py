@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -48,13 +49,14 @@ def run(neo4j_server: Server, space: str, tmp_path: Path, monkeypatch: pytest.Mo
     """Run the command with --primary and nothing else that names a store; the exit code must be `code`."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("MEMGRAPH_MAX_CLOCK_DRIFT", "1e9")  # other tests' clocks are years off, on the same server
     if neo4j_server.auth:
         monkeypatch.setenv("NEO4J_USERNAME", neo4j_server.auth[0])
         monkeypatch.setenv("NEO4J_PASSWORD", neo4j_server.auth[1])
 
-    def call(*words: str, code: int = 0, input: str | None = None, **environ: str) -> Result:
+    def call(*words: str, code: int | None = 0, input: str | None = None, **environ: str) -> Result:
         result = CliRunner().invoke(cli, ["--primary", neo4j_server.uri, "-n", space, *words], input=input, env=environ)
-        assert result.exit_code == code, (words, result.stdout, result.stderr, result.exception)
+        assert code is None or result.exit_code == code, (words, result.stdout, result.stderr, result.exception)
         if neo4j_server.auth:
             assert neo4j_server.auth[1] not in result.output
         return result
@@ -66,7 +68,7 @@ def run(neo4j_server: Server, space: str, tmp_path: Path, monkeypatch: pytest.Mo
 def ask(run: Run) -> Ask:
     """Run the command with --json and return what it answers."""
 
-    def call(*words: str, code: int = 0, **more: Any) -> Any:
+    def call(*words: str, code: int | None = 0, **more: Any) -> Any:
         return json.loads(run("--json", *words, code=code, **more).stdout)
 
     return call
@@ -404,6 +406,22 @@ def test_a_feed_that_was_spoiled_is_said_and_mended(
     assert [problem["code"] for problem in ask("doctor", code=1)["problems"]] == ["feed"]
     assert ask("doctor", "--repair", "--yes")["mended"] == {"feed": 1}
     ask("remember", "two")
+
+
+def test_a_version_from_the_future_is_named(run: Run, ask: Ask, driver: neo4j.Driver, space: str) -> None:
+    """Somebody's clock was wrong, or somebody wrote it by hand: writes there are refused, so it is said where and by how much."""
+    one = ask("remember", "one")
+    ahead = f"{int((time.time() + 5000) * 1000):012x}-0000-00000000"
+    by_hand(driver, f"MATCH (m:Memory {{namespace: $ns}}) SET m.version = '{ahead}'", space)
+    for drift, late in (("4000", True), ("6000", False)):
+        report = ask("doctor", "--repair", "--yes", code=None, MEMGRAPH_MAX_CLOCK_DRIFT=drift)
+        found = [problem for problem in report["problems"] if problem["code"] == "future"]
+        told = [example for problem in found for example in problem["examples"] if example.startswith(f"{space}: ")]
+        assert bool(told) == late
+        if late:
+            assert 4900 < float(told[0].removeprefix(f"{space}: ").removesuffix(" s ahead")) <= 5000
+            assert found[0]["repair"] == ""
+    assert ask("get", one["id"])["version"] == ahead
 
 
 def test_a_repair_is_shown_first_and_needs_a_yes(run: Run, ask: Ask, driver: neo4j.Driver, space: str) -> None:

@@ -11,6 +11,7 @@ from typing import Any, Final
 from memgraph.backends.neo4j import connect, purge, repair
 from memgraph.backends.neo4j.damage import Verdict, is_version
 from memgraph.backends.neo4j.tombs import Secrets
+from memgraph.clock import millis
 from memgraph.errors import MemgraphError
 from memgraph.models import CheckReport, Problem
 from memgraph.storage.bolt import Bolt, Runner
@@ -142,6 +143,7 @@ def check(bolt: Bolt, mend: bool, reindex: bool, max_drift: float) -> CheckRepor
             repair.tokens_again(bolt, each.path)
     checked = {"memories": sum(each.memories for each in found.spaces), "namespaces": len(found.spaces)}
     problems += _problems(found)
+    problems += _future(bolt, found, max_drift)
     return CheckReport(
         ok=not problems,
         store=bolt.where,
@@ -239,6 +241,8 @@ def _namespace(bolt: Bolt, secrets: Secrets, path: str, feed: dict[str, Any] | N
         found = again
     for element in found.aside:
         found.add("made", f"node {element}")
+    if feed is not None and is_version(feed["version"]):
+        found.newest = max(found.newest, feed["version"])
     top = max((number for name in ("memories", "tombstones") if (number := (feed or {}).get(name))), default=0)
     if feed is None or not isinstance(feed["n"], int) or feed["n"] < top or not _seen(feed["version"]):
         found.number = top + repair.FEED_JUMP
@@ -379,3 +383,18 @@ def _problems(found: _All) -> Iterator[Problem]:
                 repair=mending,
                 examples=tuple([*(f"node {name}" for name in found.odd.get(code, ())), *examples][:_SHOWN]),
             )
+
+
+def _future(bolt: Bolt, found: _All, max_drift: float) -> Iterator[Problem]:
+    """Namespaces that have seen a version further ahead of the server's clock than writers may be: they refuse to write there."""
+    clock: int = bolt.run("read/clock")[0]["clock"]  # now: looking may have taken longer than that
+    ahead = {each.path: (millis(each.newest) - clock) / 1000 for each in found.spaces if each.newest}
+    late = {path: seconds for path, seconds in ahead.items() if seconds > max_drift}
+    if late:
+        yield Problem(
+            code="future",
+            message="the newest versions of namespaces are further ahead of the server's clock than max_clock_drift allows",
+            remedy="Set the clock right of whoever wrote them; until then, raise max_clock_drift to write there.",
+            count=len(late),
+            examples=tuple(f"{path}: {seconds:.0f} s ahead" for path, seconds in late.items())[:_SHOWN],
+        )
