@@ -123,6 +123,10 @@ def test_every_verb_works_with_a_primary_alone(run: Run, ask: Ask, space: str, t
     changes = make("release", "apples", "--yes")
     assert make("undo", changes["id"])["undoes"] == changes["id"]
     assert make("consolidate", "--yes")["after"] == 3
+    assert len(make("rewind", "--tag", "work", "--dry-run")["changes"]) == 1
+    hold = make("hold", "add", "--subject", "nobody")
+    assert [act["what"] for act in make("audit")][-1] == "hold"
+    make("hold", "lift", hold["id"], "--yes")
 
     assert make("export", "out.jsonl")["exported"] > 0
     assert make("import", "out.jsonl", "--dry-run")["imported"] > 0
