@@ -9,20 +9,23 @@ from __future__ import annotations
 import getpass
 import json
 from collections.abc import Callable, Iterable, Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from memgraph import operations as ops
 from memgraph.backends.base import Backend, Draft, Scope
 from memgraph.checks import LEDGER
 from memgraph.clock import new_id, recorded_at
-from memgraph.errors import LegalHoldError, NotFoundError
-from memgraph.models import Act, Entry, Filters, Hold, Selector
+from memgraph.errors import LegalHoldError, NotFoundError, StoreCorruptError
+from memgraph.models import Act, Entry, Filters, Hold, Problem, Selector
 from memgraph.rules.selection import selector_digest, selector_test
 
-__all__ = ["Ledger", "acts_of", "operator"]
+__all__ = ["BEGUN", "Ledger", "acts_of", "check", "operator"]
 
 _PAGE: Final = 500
+_NEVER: Final = datetime.min.replace(tzinfo=UTC)
+_SHOWN: Final = 5  # examples of a problem
+BEGUN: Final = "purge begun"
 _KINDS: Final = {"released": "release", "pruned": "prune", "forgotten": "forget"}
 
 
@@ -109,8 +112,7 @@ class Ledger:
 
     def acts(self) -> Iterator[Act]:
         """What was written down, newest first."""
-        for entry in self._all(Scope(self._space), "act"):
-            yield Act(id=entry.id, at=entry.recorded_at, namespace=self._namespace, **json.loads(entry.content))
+        return map(_act, _all(self._backend, Scope(self._space), "act", self._now()))
 
     def _act(self, what: str, by: str, details: dict[str, Any], key: str | None = None) -> Draft:
         content = json.dumps({"what": what, "by": by, "details": details}, ensure_ascii=False, sort_keys=True)
@@ -123,13 +125,70 @@ class Ledger:
         return Draft(operation, fresh=True)
 
     def _all(self, scope: Scope, kind: str) -> Iterator[Entry]:
-        after = None
-        while True:
-            page = self._backend.list(scope, Filters(kinds=(kind,)), self._now(), _PAGE, after)
-            yield from page
-            after = page.next
-            if after is None:
-                return
+        return _all(self._backend, scope, kind, self._now())
+
+
+def _all(backend: Backend, scope: Scope, kind: str, now: datetime) -> Iterator[Entry]:
+    after = None
+    while True:
+        page = backend.list(scope, Filters(kinds=(kind,)), now, _PAGE, after)
+        yield from page
+        after = page.next
+        if after is None:
+            return
+
+
+def _act(entry: Entry) -> Act:
+    try:
+        values = json.loads(entry.content)
+        return Act(id=entry.id, at=entry.recorded_at, namespace=entry.namespace.removeprefix(f"{LEDGER}/"), **values)
+    except (TypeError, ValueError):
+        raise StoreCorruptError(
+            f"{entry.namespace}: {entry.id} was changed by hand and is no act", hint="Run `memgraph doctor`."
+        ) from None
+
+
+def check(backend: Backend, now: datetime) -> list[Problem]:
+    """What is wrong in the ledgers of all namespaces: purges that were begun and never finished, and acts changed by hand.
+
+    A purge counts as finished when one of the same selection has a receipt since: it took what the first had left.
+    """
+    begun: list[Act] = []
+    finished: dict[tuple[str, str | None], datetime] = {}
+    spoiled: list[str] = []
+    for entry in _all(backend, Scope(LEDGER, subtree=True), "act", now):
+        try:
+            act = _act(entry)
+            if act.what == BEGUN:
+                begun.append(act)
+            elif act.what == "purge":
+                finished.setdefault((act.namespace, act.details["receipt"]["selector_digest"]), act.at)  # newest first
+        except (StoreCorruptError, KeyError, TypeError):
+            spoiled.append(f"{entry.namespace}: {entry.id}")
+    left = [act for act in begun if act.at > finished.get((act.namespace, act.details.get("selector_digest")), _NEVER)]
+    found = []
+    if left:
+        told = [f"{act.namespace}: begun {act.at:%Y-%m-%dT%H:%M:%SZ} by {act.by}" for act in left]
+        found.append(
+            Problem(
+                code="unfinished-purge",
+                message="purges were begun and never finished: some of what they were to remove may still be there",
+                remedy="If none is running now, purge the same selection again; `memgraph audit` tells more of it.",
+                count=len(left),
+                examples=tuple(told[:_SHOWN]),
+            )
+        )
+    if spoiled:
+        found.append(
+            Problem(
+                code="act",
+                message="what administrators did was changed by hand and cannot be read",
+                remedy="Restore it from a backup, or forget these memories.",
+                count=len(spoiled),
+                examples=tuple(spoiled[:_SHOWN]),
+            )
+        )
+    return found
 
 
 def _told(hold: Hold) -> dict[str, Any]:

@@ -1061,14 +1061,21 @@ class Memory:
             return self._purge(plan.model_copy(update={"digest": f"{UNSEEN}{new_id()}"}), who)
 
     def _purge(self, plan: PurgePlan, who: str) -> PurgeReceipt:
+        from memgraph.ledger import BEGUN
+        from memgraph.rules.selection import selector_digest
+
         self._ledger.refuse(self._planned(plan), "purge", plan.subtree)
-        key, digests = f"purge {plan.digest}", {"plan_digest": plan.digest}
+        key = f"purge {new_id()}"
         if plan.total:
-            self._ledger.note("purge begun", who, digests | {"memories": plan.total}, key)
+            digests = {
+                "plan_digest": plan.digest,
+                "selector_digest": selector_digest(plan.selector, plan.namespace, plan.subtree),
+            }
+            self._ledger.note(BEGUN, who, digests | {"memories": plan.total}, key)
         try:
             receipt = self._backend.purge(plan, self._now()).model_copy(update={"by": who})
         except ConflictError:
-            self._ledger.note("purge refused", who, digests, key)
+            self._ledger.note("purge refused", who, {"plan_digest": plan.digest}, key)
             raise
         self._ledger.note("purge", who, {"receipt": receipt.model_dump(mode="json")}, key)
         return receipt
@@ -1280,8 +1287,17 @@ class Memory:
         return self._backend.backup(_file(path).expanduser(), bool(force))
 
     def check(self, *, repair: bool = False, reindex: bool = False) -> CheckReport:
-        """Look for damage and broken laws. repair: mend what can be mended. reindex: rebuild the text index first."""
-        return self._backend.check(repair, reindex)
+        """Look for damage, broken laws and purges that never finished. repair: mend what can be mended.
+
+        reindex: rebuild the text index first.
+        """
+        from memgraph.ledger import check
+
+        report = self._backend.check(repair, reindex)
+        if not report.checked:  # no store, or one too damaged to be read
+            return report
+        problems = check(self._backend, self._now())
+        return report.model_copy(update={"ok": report.ok and not problems, "problems": (*report.problems, *problems)})
 
     def set_up(self) -> tuple[str, ...]:
         """Make what the store needs and lacks, such as a primary's schema; returns what was made, in words; again, nothing."""

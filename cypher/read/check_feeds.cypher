@@ -1,7 +1,7 @@
 // Every namespace that was ever written to, with its Feed and the greatest numbers that its memories and tombstones have, for the doctor.
-// Returns namespace, n, memories, tombstones.
+// Returns namespace, n, version (the greatest that it has seen), memories, tombstones.
 MATCH (f:Feed) WHERE f.namespace >= ''
-RETURN f.namespace AS namespace, f.n AS n,
+RETURN f.namespace AS namespace, f.n AS n, f.version AS version,
        head(COLLECT { MATCH (m:Memory) WHERE m.namespace = f.namespace AND m.seq >= 0
          RETURN m.seq ORDER BY m.namespace DESC, m.seq DESC LIMIT 1 }) AS memories,
        head(COLLECT { MATCH (t:Tombstone) WHERE t.namespace = f.namespace AND t.seq >= 0

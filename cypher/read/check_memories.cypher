@@ -1,12 +1,12 @@
 // Memories and places of a namespace with all that is derived in the graph about each, for the doctor. $namespace, $ids.
-// Returns memory (the properties; of content, terms and scope whether they are texts), labels, element (the node's id); slot of its key;
+// Returns memory (the properties; of content whether it is a text, and size, its characters; without tokens), labels, element (the node's id); slot of its key;
 // current, latest, pasts: the names of keys that such edges come from ('' for anything else); above: how many steps of a line come down
 // to it; below: the versions that its own steps lead to; replaced: whether its key has a greater version; before: the next smaller one.
 UNWIND $ids AS id
 MATCH (m:Memory {namespace: $namespace, id: id})
 OPTIONAL MATCH (k:MemoryKey {namespace: $namespace, key: m.key})
-RETURN m {.*, content: m.content IS :: STRING NOT NULL, terms: m.terms IS :: STRING NOT NULL AND m.scope IS :: STRING NOT NULL,
-          scope: null, embedding: null} AS memory,
+RETURN m {.*, content: m.content IS :: STRING NOT NULL, size: CASE WHEN m.content IS :: STRING NOT NULL THEN size(m.content) ELSE 0 END,
+          terms: null, scope: null, embedding: null} AS memory,
        labels(m) AS labels, elementId(m) AS element, k.slot AS slot,
        COLLECT { MATCH (h)-[:CURRENT]->(m) RETURN CASE WHEN h:MemoryKey AND h.namespace = $namespace THEN coalesce(h.key, '') ELSE '' END } AS current,
        COLLECT { MATCH (h)-[:LATEST]->(m) RETURN CASE WHEN h:MemoryKey AND h.namespace = $namespace THEN coalesce(h.key, '') ELSE '' END } AS latest,

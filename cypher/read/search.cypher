@@ -44,7 +44,7 @@ CALL (space, n) {
   WITH m, status, CASE WHEN $vector IS NOT NULL AND coalesce(m.embedding_model, '') = $model THEN m.embedding END AS vector
   RETURN collect([
     m.id, m.version, status = 'active' AND (m.expires_at IS NULL OR m.expires_at > $now), m.session, m.actor, m.subject,
-    coalesce(m.terms_length, 0), coalesce(m.terms_flags, 0), m.valid_from.epochSeconds, coalesce(m.feedback_sum, 0.0),
+    coalesce(m.terms_length, 0), coalesce(m.terms_flags, 0), CASE WHEN m.valid_from IS :: ZONED DATETIME THEN m.valid_from.epochSeconds END, coalesce(m.feedback_sum, 0.0),
     [term IN split(coalesce(m.terms, ''), ' ') WHERE term IN $terms],
     ($kinds IS NULL OR m.kind IN $kinds)
       AND ($subject IS NULL OR coalesce(m.subject = $subject, false))

@@ -15,6 +15,6 @@ CALL (namespace, documents) {
   WITH m, m.status = 'active' AND (m.expires_at IS NULL OR m.expires_at > $now) AS active
   RETURN collect(m.version) AS versions, sum(m.terms_length) AS length, count(DISTINCT m.session) AS sessions,
          sum(CASE WHEN active THEN 1 ELSE 0 END) AS active, sum(CASE WHEN active THEN m.terms_length ELSE 0 END) AS active_length,
-         max(m.valid_from.epochSeconds) AS last_valid
+         max(CASE WHEN m.valid_from IS :: ZONED DATETIME THEN m.valid_from.epochSeconds END) AS last_valid
 }
 RETURN namespace, documents, length, active, active_length, sessions, last_valid, versions

@@ -17,4 +17,4 @@ WITH row, there, dead
 OPTIONAL MATCH (k:MemoryKey {namespace: $namespace, key: row.key})
 OPTIONAL MATCH (k)-[:LATEST]->(l:Memory)
 OPTIONAL MATCH (k)-[:CURRENT]->(c:Memory)
-RETURN row.n AS n, there, dead, l.version AS latest, c.version AS current, c.expires_at AS expires_at
+RETURN row.n AS n, there, dead, l.version AS latest, c.version AS current, CASE WHEN c.expires_at IS :: ZONED DATETIME THEN c.expires_at END AS expires_at

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
 from memgraph import Memory
-from memgraph.errors import InvalidInputError, LegalHoldError, NotFoundError
+from memgraph.errors import ConflictError, InvalidInputError, LegalHoldError, NotFoundError
+from memgraph.ledger import BEGUN, Ledger
 from memgraph.models import Status
+from memgraph.rules.selection import selector_digest
 from tests.conftest import FrozenClock
 
 
@@ -137,6 +141,35 @@ def test_the_audit_tells_what_was_done_by_whom(memory: Memory, clock: FrozenCloc
     assert acts[0].details == {"out of use": 1}
     assert "canary" not in "".join(act.model_dump_json() for act in acts)
     assert [act.at for act in acts] == sorted(act.at for act in acts)
+
+
+def test_a_purge_that_was_begun_and_not_finished_is_told_by_the_check(memory: Memory, clock: FrozenClock) -> None:
+    """Until one of the same selection has its receipt. One that was refused was never begun."""
+
+    def told() -> list[str]:
+        found = [problem for problem in memory.check().problems if problem.code == "unfinished-purge"]
+        return [example for problem in found for example in problem.examples if f"{memory.path}: " in example]
+
+    memory.remember("one", kind="note")
+    plan = memory.plan_purge({"kinds": ["note"]})
+    clock.advance()
+    memory.remember("two", kind="note")
+    with pytest.raises(ConflictError):
+        memory.purge(plan)
+    assert not told()
+    assert [act.what for act in memory.audit()] == ["purge refused"]
+    clock.advance()
+    digest = selector_digest(plan.selector, memory.path, False)
+    ledger = Ledger(memory.backend, memory.path, lambda: datetime.fromtimestamp(clock(), UTC))
+    ledger.note(BEGUN, "dpo", {"plan_digest": plan.digest, "selector_digest": digest}, "purge of a process that died")
+    assert len(told()) == 1
+    assert told()[0].endswith(" by dpo")
+    clock.advance()
+    memory.purge({"tags": ["other"]})
+    assert len(told()) == 1
+    clock.advance()
+    memory.purge({"kinds": ["note"]})
+    assert not told()
 
 
 def test_many_acts_are_all_told(memory: Memory, clock: FrozenClock, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -206,6 +206,24 @@ def put_back_until(moment: str, path: str, backup: str) -> None:
     restore(path, backup)
 
 
+def purge_by_pages(uri: str, auth: str, namespace: str, selector: str, size: str) -> None:
+    """Purge on a server in pages of `size` memories; after each say so, and go on when a line comes."""
+    from memgraph.backends.neo4j import purge
+
+    remove = purge._page
+
+    def page(*arguments: Any) -> dict[str, int]:
+        removed = remove(*arguments)
+        say("page")
+        sys.stdin.readline()
+        return removed
+
+    purge.PAGE, purge._page = int(size), page  # type: ignore[misc]
+    credentials = json.loads(auth)
+    memory = Memory.open(primary=uri, auth=credentials and tuple(credentials), namespace=namespace)
+    memory.purge(Selector(**json.loads(selector)))
+
+
 def try_all(memory: Memory) -> dict[str, Any]:
     """Read in every way, then try to write."""
     head = memory.current("k")

@@ -38,7 +38,7 @@ Auth = tuple[str, str] | None
 
 
 def opened(uri: str, auth: Auth, **options: Any) -> Neo4jBackend:
-    return Neo4jBackend(uri, auth=auth, **{"timeout": 20, "retry_time": 120, **options})
+    return Neo4jBackend(uri, auth=auth, **{"timeout": 20, "retry_time": 120, "max_clock_drift": 1e9, **options})
 
 
 @pytest.fixture(scope="module")

@@ -36,7 +36,7 @@ _count = iter(range(1, 1_000_000))
 
 @pytest.fixture(scope="module")
 def backend(neo4j_server: Server) -> Iterator[Neo4jBackend]:
-    found = Neo4jBackend(neo4j_server.uri, auth=neo4j_server.auth, timeout=20, pool=12)
+    found = Neo4jBackend(neo4j_server.uri, auth=neo4j_server.auth, timeout=20, pool=12, max_clock_drift=1e9)
     yield found
     found.close()
 

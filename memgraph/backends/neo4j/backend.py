@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from memgraph.backends.base import Changes, Draft, Facts, Pushed, Query, Scope
 from memgraph.backends.neo4j import connect, dump, lines, purge, reads, replicas
+from memgraph.backends.neo4j.rows import StoreClock, sound
 from memgraph.backends.neo4j.writer import Writer
 from memgraph.backends.neo4j.writes import add
-from memgraph.clock import Clock, millis, new_id, new_writer
+from memgraph.clock import millis, new_id, new_writer
 from memgraph.models import (
     ChangeSet,
     CheckReport,
@@ -77,7 +78,7 @@ class Neo4jBackend:
         self._patient = partial(
             Bolt, uri, auth, database, timeout=max(timeout, _PATIENCE), retry_time=retry_time, pool=2
         )
-        self._writer = Writer(self._ready, Clock(wall=clock, max_drift=max_clock_drift), self._unprepared)
+        self._writer = Writer(self._ready, StoreClock(wall=clock, max_drift=max_clock_drift), self._unprepared)
         self._preparing = threading.Lock()
         self._prepared = False
         self._create, self._max_clock_drift = create, max_clock_drift
@@ -349,7 +350,7 @@ class Neo4jBackend:
     def status(self, namespace: str) -> StoreStatus:
         """Which store this is and how it is doing."""
         newest = self._ready().run("write/newest", namespace=namespace)[0]["version"]
-        ahead = millis(newest) - int(self._writer.clock.wall() * 1000) if newest else 0
+        ahead = millis(sound(newest)) - int(self._writer.clock.wall() * 1000) if newest else 0
         return StoreStatus(
             store=self.bolt.where,
             backend=self.name,

@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from memgraph.backends.neo4j.rows import sound
 from memgraph.backends.neo4j.statistics import Statistics
 from memgraph.clock import millis
 from memgraph.rules.ranking import NEVER, Columns, Found
@@ -40,7 +41,7 @@ def merged(rows: Rows, more: Iterable[list[Any]], proper: Collection[str] | None
         else [*row[:_ACTOR], None, *row[_ACTOR + 1 : _ALLOWED], False, *row[_ALLOWED + 1 :]]
         for row in more
     } | {row[0]: row for row in rows}
-    return sorted(found.values(), key=lambda row: (row[1], row[0]), reverse=True)
+    return sorted(found.values(), key=lambda row: (sound(row[1]), row[0]), reverse=True)
 
 
 class Candidates:
@@ -52,7 +53,8 @@ class Candidates:
 
     def __init__(self, rows: Rows, statistics: Statistics) -> None:
         columns: Sequence[Sequence[Any]] = list(zip(*rows, strict=True)) or [()] * _COLUMNS
-        self.ids, self.versions, active, self.sessions, actors, subjects, *columns = columns
+        self.ids, versions, active, self.sessions, actors, subjects, *columns = columns
+        self.versions = [sound(version) for version in versions]
         lengths, flags, seconds, rated, self._matched, scoped, allowed, self.metadata, cosine = columns
         self.n = n = len(rows)
         inside = np.array(scoped, bool)

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from memgraph.backends.neo4j import connect, repair
-from memgraph.backends.neo4j.damage import Verdict
+from memgraph.backends.neo4j import connect, purge, repair
+from memgraph.backends.neo4j.damage import Verdict, is_version
 from memgraph.backends.neo4j.tombs import Secrets
+from memgraph.clock import millis
 from memgraph.errors import MemgraphError
 from memgraph.models import CheckReport, Problem
 from memgraph.storage.bolt import Bolt, Runner
@@ -36,6 +37,11 @@ _TEXTS: Final = {  # code: what is wrong, what a repair does about it, what to d
         "nodes labelled Memory have no namespace and no id: another program's, or made by hand",
         "",
         "If nobody needs them, delete them; give other programs a database or a label of their own.",
+    ),
+    "dead": (
+        "memories are there that a tombstone refuses: a purge was interrupted",
+        "finish it: remove them for good",
+        "",
     ),
     "made": (
         "nodes labelled Memory were made or changed by hand and are no memories",
@@ -70,8 +76,12 @@ _TEXTS: Final = {  # code: what is wrong, what a repair does about it, what to d
         "make SET_ASIDE edges of them; say the same with `memgraph supersede` or `relate`",
         "",
     ),
-    "tokens": ("memories are missing in the text index", "make their index tokens", ""),
-    "feed": ("namespaces have no Feed, or one behind its memories", "give it a number above all others", ""),
+    "tokens": (
+        "the text index does not say what memories say: their content, tags or names were changed by hand",
+        "make their index tokens again",
+        "",
+    ),
+    "feed": ("namespaces have no Feed, or one that is behind or spoiled", "give it a number above all others", ""),
     "number": ("memories have no number that replicas pull by", "number them", ""),
     "stray": ("records belong to no memory", "join them to it, or delete them if it is not there", ""),
 }
@@ -87,6 +97,7 @@ class _Found:
     counts: Counter[str] = field(default_factory=Counter)
     where: dict[str, list[str]] = field(default_factory=dict)  # code -> ids and keys
     ids: dict[str, None] = field(default_factory=dict)  # of the memories to mend, in order
+    dead: list[str] = field(default_factory=list)  # ids of those to remove
     keys: set[str] = field(default_factory=set)  # theirs
     aside: list[str] = field(default_factory=list)  # nodes that are clones of memories
     orphans: list[str] = field(default_factory=list)
@@ -132,6 +143,7 @@ def check(bolt: Bolt, mend: bool, reindex: bool, max_drift: float) -> CheckRepor
             repair.tokens_again(bolt, each.path)
     checked = {"memories": sum(each.memories for each in found.spaces), "namespaces": len(found.spaces)}
     problems += _problems(found)
+    problems += _future(bolt, found, max_drift)
     return CheckReport(
         ok=not problems,
         store=bolt.where,
@@ -222,15 +234,17 @@ def _everything(bolt: Bolt) -> _All:
 
 def _namespace(bolt: Bolt, secrets: Secrets, path: str, feed: dict[str, Any] | None) -> _Found:
     found = _look(bolt, secrets, path, _ids(bolt, path), clones=True)
-    if found.ids:  # somebody may have been writing there: what is wrong now must be so still
+    if found.ids or found.dead:  # somebody may have been writing there: what is wrong now must be so still
         lines = [row["id"] for row in bolt.run("read/lines", namespace=path, keys=sorted(found.keys))]
-        again = _look(bolt, secrets, path, dict.fromkeys([*found.ids, *lines]), clones=False)
+        again = _look(bolt, secrets, path, dict.fromkeys([*found.ids, *found.dead, *lines]), clones=False)
         again.memories, again.newest, again.aside = found.memories, found.newest, found.aside
         found = again
     for element in found.aside:
         found.add("made", f"node {element}")
+    if feed is not None and is_version(feed["version"]):
+        found.newest = max(found.newest, feed["version"])
     top = max((number for name in ("memories", "tombstones") if (number := (feed or {}).get(name))), default=0)
-    if feed is None or not isinstance(feed["n"], int) or feed["n"] < top:
+    if feed is None or not isinstance(feed["n"], int) or feed["n"] < top or not _seen(feed["version"]):
         found.number = top + repair.FEED_JUMP
         found.counts["feed"] += 1
         found.where["feed"] = [path]
@@ -242,6 +256,11 @@ def _namespace(bolt: Bolt, secrets: Secrets, path: str, feed: dict[str, Any] | N
     for row in bolt.run("read/check_tombstones", namespace=path):
         found.add("tombstone", row["hash"])
     return found
+
+
+def _seen(version: object) -> bool:
+    """Whether this is what a Feed says of the greatest version it has seen."""
+    return version == "" or is_version(version)
 
 
 def _ids(runner: Runner, path: str) -> Iterator[str]:
@@ -278,10 +297,12 @@ def _look(runner: Runner, secrets: Secrets, path: str, ids: Iterable[str], clone
 def _note(found: _Found, verdict: Verdict) -> None:
     for code in sorted(verdict.codes):
         found.add(code, verdict.id)
-    if verdict.codes:
+    if "dead" in verdict.codes:
+        found.dead.append(verdict.id)
+    elif verdict.codes:
         found.ids[verdict.id] = None
-    if verdict.codes and verdict.key is not None:
-        found.keys.add(verdict.key)
+        if verdict.key is not None:
+            found.keys.add(verdict.key)
 
 
 def _clone(seen: _Seen, verdict: Verdict, row: dict[str, Any]) -> str | None:
@@ -329,6 +350,8 @@ def _mend(bolt: Bolt, found: _All) -> bool:
         if not any(_TEXTS[code][1] for code in each.counts):
             continue
         todo = True
+        if each.dead:
+            purge.sweep(bolt, lambda runner: Secrets(runner.run("write/secrets")), [each.path])
         for part in _parts(each.aside):
             repair.nodes(bolt, part)
         if each.number is not None:
@@ -360,3 +383,18 @@ def _problems(found: _All) -> Iterator[Problem]:
                 repair=mending,
                 examples=tuple([*(f"node {name}" for name in found.odd.get(code, ())), *examples][:_SHOWN]),
             )
+
+
+def _future(bolt: Bolt, found: _All, max_drift: float) -> Iterator[Problem]:
+    """Namespaces that have seen a version further ahead of the server's clock than writers may be: they refuse to write there."""
+    clock: int = bolt.run("read/clock")[0]["clock"]  # now: looking may have taken longer than that
+    ahead = {each.path: (millis(each.newest) - clock) / 1000 for each in found.spaces if each.newest}
+    late = {path: seconds for path, seconds in ahead.items() if seconds > max_drift}
+    if late:
+        yield Problem(
+            code="future",
+            message="the newest versions of namespaces are further ahead of the server's clock than max_clock_drift allows",
+            remedy="Set the clock right of whoever wrote them; until then, raise max_clock_drift to write there.",
+            count=len(late),
+            examples=tuple(f"{path}: {seconds:.0f} s ahead" for path, seconds in late.items())[:_SHOWN],
+        )

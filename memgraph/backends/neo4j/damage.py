@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
-from memgraph.clock import recorded_at
-from memgraph.errors import StoreCorruptError
+from memgraph.clock import parse_version, recorded_at
+from memgraph.errors import InvalidInputError, StoreCorruptError
 from memgraph.models import Status, Trust
 from memgraph.rules import lineage
 
@@ -19,6 +19,7 @@ __all__ = [
     "Verdict",
     "corrections",
     "is_memory",
+    "is_version",
     "judge",
     "life",
     "readable",
@@ -35,7 +36,6 @@ LABELS: Final = {
     "pruned": "Expired",
 }
 _OURS: Final = frozenset(LABELS.values())
-_VERSION: Final = re.compile(r"[0-9a-f]{12}-[0-9a-f]{4}-[0-9a-f]{8}\Z")
 _EVENT: Final = re.compile(
     r"[0-9a-f]{12}-[0-9a-f]{4}-[0-9a-f]{8}\|(forgotten|released|pruned|restored|superseded)(\||\Z)"
 )
@@ -67,22 +67,29 @@ class Verdict:
     active: bool = False
 
 
+def is_version(value: object) -> bool:
+    """Whether a property can be a version: one that a clock gave, before the year 10000."""
+    try:
+        return isinstance(value, str) and bool(parse_version(value))
+    except InvalidInputError:
+        return False
+
+
 def is_memory(row: Mapping[str, Any]) -> bool:
     """Whether a node's properties can be those of a memory that a write of ours made: with a version and a content."""
     version, key = row.get("version"), row.get("key")
-    return (
-        isinstance(version, str)
-        and bool(_VERSION.match(version))
-        and bool(row.get("content"))
-        and (key is None or isinstance(key, str))
-    )
+    return is_version(version) and bool(row.get("content")) and (key is None or isinstance(key, str))
+
+
+def _is_event(text: str) -> bool:
+    return bool(_EVENT.match(text)) and is_version(text.partition("|")[0])
 
 
 def life(row: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The (version, cause) events of a memory that count, in order; what is none is left out."""
     found = []
     for event in row.get("life") or ():
-        if isinstance(event, str) and _EVENT.match(event):
+        if isinstance(event, str) and _is_event(event):
             version, cause, *old = event.split("|")
             if not old or old[0] == row["version"]:
                 found.append((version, cause))
@@ -154,10 +161,10 @@ def _is_object(value: object) -> bool:
 def whole_life(row: Mapping[str, Any]) -> dict[str, Any]:
     """`life` and `notes` of one length, with events only; nothing if they are."""
     events, notes = row.get("life") or [], row.get("notes") or []
-    sound = _are_texts(events) and all(_EVENT.match(event) for event in events)
+    sound = _are_texts(events) and all(map(_is_event, events))
     if sound and len(events) == len(notes) and all(map(_is_object, notes)):
         return {}
-    kept = [event for event in events if isinstance(event, str) and _EVENT.match(event)] if _are_texts(events) else []
+    kept = [event for event in events if isinstance(event, str) and _is_event(event)] if _are_texts(events) else []
     same = len(events) == len(notes) and _are_texts(notes)
     by_event = dict(zip(events, notes, strict=True)) if same and _are_texts(events) else {}
     kept = sorted(set(kept))
@@ -165,18 +172,17 @@ def whole_life(row: Mapping[str, Any]) -> dict[str, Any]:
     return {"life": kept or None, "notes": texts or None}
 
 
-def judge(row: Mapping[str, Any], slot: str | None) -> Verdict | None:
+def judge(row: Mapping[str, Any], slot: str | None) -> Verdict:
     """Compare what stands in the graph about one memory (a row of `read/check_memories`) with what its versions say.
 
-    slot: the greatest purged version of its key, by the tombstones. None for a place, on which operations wait for a memory.
+    slot: the greatest purged version of its key, by the tombstones. That of a place, on which operations wait, has no version.
     """
     memory, labels = row["memory"], frozenset(row["labels"])
     found = Verdict(memory["id"], version=memory.get("version") or "")
     if memory.get("version") is None:
         if labels & _OURS or any(memory.get(name) for name in ("content", "key", "status", "kind", "title")):
             found.codes.add("place")
-            return found
-        return None
+        return found
     if not is_memory(memory):
         found.codes.add("made")
         found.version = ""
@@ -184,8 +190,6 @@ def judge(row: Mapping[str, Any], slot: str | None) -> Verdict | None:
     key = found.key = memory.get("key")
     if corrections(memory):
         found.codes.add("fields")
-    if not memory.get("terms"):
-        found.codes.add("tokens")
     past = bool(memory.get("past"))
     replaced = past or (key is not None and (row["replaced"] or found.version < (slot or "")))
     found.status = lineage.status(life(memory), key is not None, replaced).value

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from memgraph.backends.base import Scope
 from memgraph.backends.neo4j.damage import sound_edge, status_of
 from memgraph.backends.neo4j.reads import PAGE, all_matching, by_ids, parts, spaces
-from memgraph.backends.neo4j.rows import events
+from memgraph.backends.neo4j.rows import events, sound, sound_times
 from memgraph.clock import recorded_at
 from memgraph.models import Change, ChangeSet, Edge, Entry, Event, Filters, Lineage, Neighbourhood, Selector, Status
 from memgraph.rules import lineage as laws
@@ -139,7 +139,7 @@ def graph(runner: Runner, scope: Scope, now: datetime) -> nx.MultiDiGraph[Any]:
     for path in spaces(runner, scope):
         for row in _by_id(runner, "read/nodes", path):
             name = (path, row["id"]) if scope.subtree else row["id"]
-            status, expires = status_of(row["status"]), row["expires_at"]
+            status, expires = status_of(row["status"]), sound_times(row)["expires_at"]
             if status is Status.ACTIVE and expires is not None and expires <= now:
                 status = Status.EXPIRED
             shown = {each: row[each] for each in ("key", "kind", "title", "version")}
@@ -194,7 +194,7 @@ def _changed(runner: Runner, path: str, id: str) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for row in runner.run("read/changeset", namespace=path, id=id):
         if row["changeset"] == id:
-            found.append({**row, "cause": None, "at": row["version"]})
+            found.append({**row, "cause": None, "at": sound(row["version"])})
         found += [
             {**row, "cause": event["cause"], "at": event["version"]}
             for event in events(row)

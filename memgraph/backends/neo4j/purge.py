@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import cache
 from typing import Any, Final
 
 from memgraph.backends.base import Scope
 from memgraph.backends.neo4j import lines, reads
+from memgraph.backends.neo4j.damage import is_version
 from memgraph.backends.neo4j.tombs import Secrets, SecretsOf
 from memgraph.backends.neo4j.writes import PAGE, REMOVED, Put, add, bury, feed
 from memgraph.models import Entry, PurgePlan, Selector
@@ -16,7 +18,7 @@ from memgraph.operations import PURGE_FIELDS, Purge
 from memgraph.rules.selection import purge_plan
 from memgraph.storage.bolt import Bolt, Runner
 
-__all__ = ["apply", "first", "heads_of", "pages", "plan", "sweep", "take_in"]
+__all__ = ["apply", "dead", "first", "heads_of", "pages", "plan", "sweep", "take_in"]
 
 Counts = dict[str, int]
 _STATEMENT: Final = {"key": "write/purge_page_key"}
@@ -170,7 +172,7 @@ def take_in(runner: Runner, items: Iterable[dict[str, Any]]) -> tuple[int, list[
 
 
 def sweep(bolt: Bolt, secrets: SecretsOf, spaces: Iterable[str]) -> Counts:
-    """Remove what the tombstones of these namespaces say is dead: needed after some were taken in from elsewhere."""
+    """Remove what the tombstones of these namespaces say is dead: needed after some were taken in, or a purge was interrupted."""
     counts: Counts = {}
     for path in spaces:
         after = ""
@@ -183,21 +185,36 @@ def sweep(bolt: Bolt, secrets: SecretsOf, spaces: Iterable[str]) -> Counts:
 
 
 def _sweep_page(bolt: Bolt, secrets: SecretsOf, path: str, rows: list[dict[str, Any]], counts: Counts) -> None:
-    found, now = [], secrets(bolt)
-    for row in rows:
-        buried = now.all("id", path, row["id"])
-        if row["origin"] is not None:
-            buried += now.all("id", path, row["origin"])
-        values = {name: path if name == "namespace" else row[name] for name in PURGE_FIELDS}
-        hashes = [each for name, value in values.items() if value for each in now.all(name, path, value)]
-        found.append({"id": row["id"], "hashes": buried + hashes, "buried": buried, "stands_for": row["stands_for"]})
-    dead = [row["id"] for row in bolt.run("write/sweep_dead", namespace=path, rows=found)]
-    if dead:
-        version = max((row["stands_for"] or "" for row in rows), default="")
-        add(counts, _page(bolt, secrets, Purge(op_id="", namespace=path, field="id", value="", version=version), dead))
-    keys = sorted({row["key"] for row in rows if row["key"] is not None})
+    gone = dead(bolt, secrets(bolt), path, rows)
+    if gone:
+        version = max((row["version"] for row in rows if is_version(row["version"])), default="")
+        add(counts, _page(bolt, secrets, Purge(op_id="", namespace=path, field="id", value="", version=version), gone))
+    keys = sorted({row["key"] for row in rows if isinstance(row["key"], str)})
     if keys:
         bolt.transaction(lambda tx: _hold_slots(tx, secrets(tx), path, keys))
+
+
+def dead(runner: Runner, secrets: Secrets, path: str, rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The ids of those memories and places that the tombstones refuse.
+
+    rows: their properties, as far as there are any of id, version, origin, origin_version and what can be purged by value.
+    """
+
+    @cache  # subjects, sources and so on are few
+    def hashes(name: str, value: str) -> list[str]:
+        return secrets.all(name, path, value)
+
+    found = []
+    for row in rows:
+        ids = [("id", row["id"]), ("id", row.get("origin"))]
+        values = [(name, path if name == "namespace" else row.get(name)) for name in PURGE_FIELDS]
+        buried, named = (
+            [each for name, value in pairs if isinstance(value, str) and value for each in hashes(name, value)]
+            for pairs in (ids, values)
+        )
+        stands_for = row.get("origin_version") or row.get("version")
+        found.append({"id": row["id"], "hashes": buried + named, "buried": buried, "stands_for": stands_for})
+    return [row["id"] for row in runner.run("write/sweep_dead", namespace=path, rows=found)]
 
 
 def _hold_slots(tx: Runner, secrets: Secrets, path: str, keys: Sequence[str]) -> None:

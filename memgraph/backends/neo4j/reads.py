@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, Final, Literal
 
 from memgraph.backends.base import Scope
-from memgraph.backends.neo4j.rows import entry
+from memgraph.backends.neo4j.rows import entry, sound, sound_times
 from memgraph.backends.neo4j.where import ABOVE, parameters, place
 from memgraph.clock import recorded_at, version_floor
 from memgraph.models import Entry, Filters, Page, Stats, Status
@@ -147,6 +147,7 @@ def facts_of(
     lines: dict[str, list[dict[str, Any]]] = {}
     for part in parts(list(dict.fromkeys(keys))):
         for row in runner.run("read/facts", namespace=path, keys=part, before=floor):
+            sound(sound_times(row)["version"])
             lines.setdefault(row["key"], []).append(row)
     found: dict[str, str] = {}
     for key, rows in lines.items():
@@ -197,7 +198,7 @@ def visible(
     heads = facts_of(runner, path, [row["key"] for row in memories if row["key"] is not None], now, known_at, valid_at)
     return {
         row["id"]
-        for row in memories
+        for row in map(sound_times, memories)
         if (_was_true(row, now, known_at, valid_at) if row["key"] is None else heads.get(row["key"]) == row["id"])
     }
 

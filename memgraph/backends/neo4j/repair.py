@@ -6,7 +6,8 @@ import secrets as random
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from memgraph.backends.neo4j.damage import Verdict, corrections, judge
+from memgraph.backends.neo4j.damage import Verdict, corrections, is_memory, judge
+from memgraph.backends.neo4j.purge import dead
 from memgraph.backends.neo4j.rows import remember_of
 from memgraph.backends.neo4j.tokens import tokens
 from memgraph.backends.neo4j.tombs import Secrets
@@ -19,18 +20,50 @@ __all__ = ["FEED_JUMP", "feed_again", "labels", "memories", "nodes", "secrets", 
 FEED_JUMP: Final = 1_000_000
 """How far a Feed that was lost begins above the greatest number that is still there: above what any replica has seen."""
 
+_CONTENTS: Final = 1 << 22  # characters that are looked at together
+
 
 def verdicts(
     runner: Runner, secrets: Secrets, path: str, ids: Sequence[str]
 ) -> Iterator[tuple[Verdict, dict[str, Any]]]:
-    """What is wrong with each of these memories, and its row; places on which nothing is wrong are left out."""
+    """What is wrong with each of these memories and places, and its row."""
     rows = runner.run("read/check_memories", namespace=path, ids=list(ids))
     keys = {key for row in rows if isinstance(key := row["memory"].get("key"), str)}
     slots = _slots(runner, secrets, path, keys)
-    for row in rows:
-        verdict = judge(row, slots.get(row["memory"].get("key")))
-        if verdict is not None:
-            yield verdict, row
+    refused = set(dead(runner, secrets, path, [row["memory"] for row in rows]))
+    found = [(judge(row, slots.get(row["memory"].get("key"))), row) for row in rows]
+    stale = _stale(runner, path, {row["memory"]["id"]: row["memory"] for verdict, row in found if verdict.version})
+    for verdict, row in found:
+        verdict.codes |= {code for code, ids in (("dead", refused), ("tokens", stale)) if verdict.id in ids}
+        yield verdict, row
+
+
+def _stale(runner: Runner, path: str, memories: dict[str, dict[str, Any]]) -> set[str]:
+    """The ids of those of these memories whose index tokens do not say what they say: removed, or content and names changed."""
+    found = set[str]()
+    for part in _by_size(memories):
+        for row in runner.run("read/check_tokens", namespace=path, ids=part):
+            id, now = row["id"], row["memory"]
+            if any(now[name] != value for name, value in _tokens({**memories[id], **now}).items()):
+                found.add(id)
+    return found
+
+
+def _tokens(memory: dict[str, Any]) -> dict[str, Any]:
+    return tokens(remember_of({**memory, **corrections(memory)}))
+
+
+def _by_size(memories: dict[str, dict[str, Any]]) -> Iterator[list[str]]:
+    """The ids of memories in parts whose contents take no more than a few megabytes, or one memory."""
+    part, size = list[str](), 0
+    for id, memory in memories.items():
+        size += memory["size"]
+        if part and size > _CONTENTS:
+            yield part
+            part, size = [], memory["size"]
+        part.append(id)
+    if part:
+        yield part
 
 
 def _slots(runner: Runner, secrets: Secrets, path: str, keys: set[str]) -> dict[Any, str]:
@@ -136,7 +169,9 @@ def tokens_again(bolt: Bolt, path: str) -> None:
     secrets = Secrets(bolt.run("write/secrets"))
     while True:
         rows = bolt.run("read/remembers", namespace=path, limit=PAGE, **at)
-        made = [{"id": row["memory"]["id"], "props": tokens(remember_of(row["memory"]))} for row in rows]
+        made = [
+            {"id": row["memory"]["id"], "props": _tokens(row["memory"])} for row in rows if is_memory(row["memory"])
+        ]
 
         def work(tx: Runner, made: list[dict[str, Any]] = made) -> None:
             tx.run("write/repair_properties", namespace=path, rows=made)

@@ -10,17 +10,19 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
-from memgraph.backends.neo4j.damage import readable, whole_life
+from memgraph.backends.neo4j.damage import is_version, readable, whole_life
 from memgraph.backends.neo4j.tokens import tokens
-from memgraph.clock import recorded_at
+from memgraph.clock import Clock, recorded_at
+from memgraph.errors import StoreCorruptError
 from memgraph.models import Entry, Status, Trust, trusted
 from memgraph.operations import Origin, Remember
 
-__all__ = ["STORED_ON", "entry", "events", "properties", "remember_of"]
+__all__ = ["STORED_ON", "StoreClock", "entry", "events", "properties", "remember_of", "sound", "sound_times"]
 
 STORED_ON: Final = ("neo4j",)
+Row = TypeVar("Row", bound=Mapping[str, Any])
 _TRUST: Final = {trust.value: trust for trust in Trust}
 _PLAIN: Final = ("key", "subject", "actor", "session", "valid_from", "valid_to", "expires_at", "reason")
 _MAYBE: Final = (*_PLAIN, "changeset", "embedding_model")
@@ -51,6 +53,36 @@ def properties(operation: Remember) -> dict[str, Any]:
     return found | tokens(operation)
 
 
+class StoreClock(Clock):
+    """A clock that is shown versions as they stand in the graph."""
+
+    def observe(self, version: str) -> None:
+        """Move past a version that was seen. Raises StoreCorruptError for what is none."""
+        super().observe(sound(version))
+
+
+def sound(version: Any) -> str:
+    """A version as it was read. Raises StoreCorruptError if somebody changed it to what is none."""
+    if not is_version(version):
+        raise _spoiled("version")
+    found: str = version
+    return found
+
+
+def sound_times(row: Row) -> Row:
+    """A row whose times, as far as there are any, are times. Raises StoreCorruptError if somebody changed one."""
+    for name in ("valid_from", "valid_to", "expires_at"):
+        if not isinstance(row.get(name), datetime | None):
+            raise _spoiled(name)
+    return row
+
+
+def _spoiled(what: str) -> StoreCorruptError:
+    return StoreCorruptError(
+        f"the {what} of a memory was changed by hand to something else", hint="Run `memgraph doctor --repair`."
+    )
+
+
 def entry(row: Mapping[str, Any], now: datetime, superseded_by: str | None = None) -> Entry:
     """The Entry of a node's properties, as it is at `now`. What somebody removed or spoiled by hand is read as its default.
 
@@ -58,7 +90,7 @@ def entry(row: Mapping[str, Any], now: datetime, superseded_by: str | None = Non
     """
     try:
         return _entry(row, now, superseded_by)
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, OverflowError, TypeError, ValueError):
         return _entry(readable(row, superseded_by), now, superseded_by)
 
 
@@ -105,7 +137,11 @@ def _entry(row: Mapping[str, Any], now: datetime, superseded_by: str | None) -> 
 
 
 def remember_of(row: Mapping[str, Any]) -> Remember:
-    """The Remember that made a node; its `embedding`, where the row has it, included. What was spoiled is as in `entry`."""
+    """The Remember that made a node; its `embedding`, where the row has it, included. What was spoiled is as in `entry`.
+
+    Raises StoreCorruptError where the version or a time was: a copy must not live longer than what it is a copy of.
+    """
+    sound(sound_times(row)["version"])
     try:
         return _remember_of(row)
     except (KeyError, TypeError, ValueError):
@@ -155,6 +191,8 @@ def _events(row: Mapping[str, Any]) -> list[dict[str, Any]]:
     found = []
     for event, note in zip(row.get("life") or (), row.get("notes") or (), strict=True):
         version, cause, *old = event.split("|")
+        if not is_version(version):
+            raise ValueError("an event was written by hand")
         if not old or row.get("version") in (None, old[0]):
             found.append(
                 {"version": version, "cause": cause, **({"old_version": old[0]} if old else {}), **json.loads(note)}

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
+from memgraph.backends.neo4j.rows import sound
 from memgraph.backends.neo4j.tokens import MAX_SAMPLE, any_term, sample_clause, scope_clauses
 from memgraph.clock import millis, recorded_micros
 from memgraph.models import Filters
@@ -51,7 +52,7 @@ class Statistics:
     @classmethod
     def of(cls, touched: int, row: dict[str, Any], level: int = 0) -> Statistics:
         """From what `read/text_statistics` returned, or `read/text_sample` for the sample of a level."""
-        versions: list[str] = row["versions"]
+        versions = [sound(version) for version in row["versions"]]
         seconds = [millis(version) // 1000 for version in versions[-1:]]
         seconds += [] if row["last_valid"] is None else [row["last_valid"]]
         return cls(
