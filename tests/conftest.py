@@ -74,7 +74,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(f"TESTS ON A REAL NEO4J SERVER WERE SKIPPED: {reason}", yellow=True, bold=True)
 
 
-def _server(version: str) -> Iterator[Server]:
+def started(version: str) -> Iterator[Server]:
+    """A running server; the test is skipped, or fails, where there is none to be had."""
     from tests.neo4j_server import NoServerError, server
 
     with contextlib.ExitStack() as stack:
@@ -104,7 +105,7 @@ def neo4j_version(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="session")
 def neo4j_server(neo4j_version: str) -> Iterator[Server]:
     """A real Neo4j server, one for all tests: they are kept apart by namespace."""
-    yield from _server(neo4j_version)
+    yield from started(neo4j_version)
 
 
 class FrozenClock:

@@ -112,11 +112,13 @@ def test_killed_right_before_and_right_after_the_swap(folder: Path, tmp_path: Pa
 
 
 def test_killed_at_any_moment_of_a_restore(folder: Path, tmp_path: Path) -> None:
-    """Eight times on one store, which is written to in between."""
+    """Eight times or more on one store, until both backups have been seen in it; it is written to in between."""
     states = prepared(folder, tmp_path)
     dice = random.Random(11)
     seen = set()
-    for turn in range(8):
+    for turn in range(80):
+        if turn >= 8 and seen == {"a", "b"}:
+            break
         log = tmp_path / f"log-{turn}"
         with log.open("wb") as out:
             child = start("put_back", folder / "memory.db", tmp_path / "a", tmp_path / "b", stdout=out)

@@ -22,12 +22,19 @@ from memgraph import Memory
 from memgraph.backends.neo4j import repair
 from memgraph.cli.main import SECTIONS, cli
 from memgraph.errors import NotFoundError, StoreCorruptError
+from tests.conftest import started
 from tests.neo4j_server import Server
 
 pytestmark = pytest.mark.neo4j
 
 Run = Callable[..., Result]
 Ask = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def neo4j_server(neo4j_version: str) -> Iterator[Server]:
+    """One of these tests' own: the doctor reads everything that is there."""
+    yield from started(neo4j_version)
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from memgraph.backends.neo4j.backend import Neo4jBackend
 from memgraph.operations import Operation, Remember
-from tests.conftest import RUN
+from tests.conftest import RUN, started
 from tests.neo4j_server import Server
 from tests.operation_sets import arrivals, moved, operation_sets, probes
 from tests.oracle import Oracle
@@ -32,6 +32,12 @@ LABEL = {
     "pruned": "Expired",
 }
 _count = iter(range(1, 1_000_000))
+
+
+@pytest.fixture(scope="module")
+def neo4j_server(neo4j_version: str) -> Iterator[Server]:
+    """One of these tests' own: the doctor reads everything that is there."""
+    yield from started(neo4j_version)
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,7 @@ import pytest
 
 from memgraph import Memory
 from memgraph.models import CheckReport, Filters, Problem
+from tests.conftest import started
 from tests.integration.child import start
 from tests.neo4j_server import Server
 
@@ -22,6 +23,12 @@ ANY = Filters(status="any")
 PAGE = 20  # memories
 PURGED = 110
 OTHERS = 5
+
+
+@pytest.fixture(scope="module")
+def neo4j_server(neo4j_version: str) -> Iterator[Server]:
+    """One of these tests' own: the doctor reads everything that is there."""
+    yield from started(neo4j_version)
 
 
 @pytest.fixture(scope="module")
