@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import multiprocessing
 import os
@@ -25,10 +26,9 @@ from memgraph.backends.neo4j.backend import Neo4jBackend
 from memgraph.errors import ClockDriftError, ConflictError, MemgraphError, NotFoundError
 from memgraph.models import Entry
 from memgraph.operations import Reinforce, Relate, Remember, Retire
-from tests.conftest import RUN
+from tests.conftest import RUN, without_server
 from tests.integration.child import ROOT
-from tests.integration.conftest import OwnServer
-from tests.neo4j_server import Server
+from tests.neo4j_server import NoServerError, Server, maven
 from tests.operation_sets import remember, version
 from tests.views import graph_edges
 
@@ -206,8 +206,10 @@ def test_a_restore_among_writers_is_one_of_the_writes(memory: Memory) -> None:
 
 
 def test_a_machine_whose_clock_is_far_ahead_of_the_servers_is_refused_at_the_door(
-    memory: Memory, monkeypatch: pytest.MonkeyPatch
+    neo4j_server: Server, memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    strict = opened(neo4j_server.uri, neo4j_server.auth, max_clock_drift=300)
+    memory = Memory(strict, namespace=memory.path)
     with monkeypatch.context() as patched:
         patched.setattr(writer, "machine_time", lambda: time.time() + 600)
         for _ in range(2):
@@ -217,6 +219,7 @@ def test_a_machine_whose_clock_is_far_ahead_of_the_servers_is_refused_at_the_doo
                 memory.remember_many([{"content": "from the future"}])
     assert memory.count({"status": "any"}) == 0
     memory.remember("set right again", key="k")
+    strict.close()
 
 
 def test_a_writer_whose_clock_is_behind_is_not_born_superseded(neo4j_server: Server, memory: Memory) -> None:
@@ -345,28 +348,37 @@ def test_one_namespace_from_the_future_does_not_spoil_the_others(neo4j_server: S
     fast = opened(neo4j_server.uri, neo4j_server.auth, clock=lambda: time.time() + 1200, max_clock_drift=3600)
     Memory(fast, namespace=f"{memory.path}/future", clock=lambda: time.time() + 1200).remember("from the future")
     fast.close()
+    strict = opened(neo4j_server.uri, neo4j_server.auth, max_clock_drift=300)
+    here = Memory(strict, namespace=memory.path)
     with pytest.raises(ClockDriftError):
-        memory.namespace("future").remember("now")
-    memory.remember("here all is well")
+        here.namespace("future").remember("now")
+    here.remember("here all is well")
+    strict.close()
 
 
-def test_a_database_that_was_replaced_is_not_written_to_blindly(own: OwnServer) -> None:
+def test_a_database_that_was_replaced_is_not_written_to_blindly(neo4j_version: str) -> None:
     """Its schema is gone with the store: nothing is written then, and the next write makes the store anew."""
-    backend = opened(own.server.uri, own.server.auth)
-    memory = Memory(backend, namespace="replaced")
-    memory.remember("before")
-    with neo4j.GraphDatabase.driver(own.server.uri, auth=own.server.auth) as driver:
+    with contextlib.ExitStack() as stack:
+        try:
+            server = stack.enter_context(maven(neo4j_version))
+        except NoServerError as error:
+            without_server(str(error))
+        driver = stack.enter_context(neo4j.GraphDatabase.driver(server.uri, auth=server.auth))
+        backend = opened(server.uri, server.auth)
+        stack.callback(backend.close)
+        memory = Memory(backend, namespace="replaced")
+        memory.remember("before")
         driver.execute_query("MATCH (n) DETACH DELETE n")
         for kind in ("CONSTRAINT", "INDEX"):
-            for row in driver.execute_query(f"SHOW {kind} YIELD name, type WHERE type <> 'LOOKUP' RETURN name").records:
+            listed = driver.execute_query(f"SHOW {kind} YIELD name, type WHERE type <> 'LOOKUP' RETURN name")
+            for row in listed.records:
                 driver.execute_query(f"DROP {kind} `{row['name']}` IF EXISTS")
-    for write in (lambda: memory.remember("lost"), lambda: backend.apply([remember(0, "replaced", "x")])):
-        with pytest.raises(NotFoundError, match="no store any more"):
-            write()
-        memory.remember("anew", id="anew")
-        with neo4j.GraphDatabase.driver(own.server.uri, auth=own.server.auth) as driver:
+        for write in (lambda: memory.remember("lost"), lambda: backend.apply([remember(0, "replaced", "x")])):
+            with pytest.raises(NotFoundError, match="no store any more"):
+                write()
+            memory.remember("anew", id="anew")
+            assert memory.check().ok
             driver.execute_query("MATCH (s:Store) DELETE s")
-    memory.close()
 
 
 def test_signals_that_raise_in_the_main_thread_hurt_nobody_else(neo4j_server: Server) -> None:
