@@ -26,6 +26,7 @@ WRITES = ("Create", "Delete", "DetachDelete", "Foreach", "Merge", "Remove", "Set
 SAME_ROWS = ("CacheProperties", "Eager", "Filter", "Optional", "Projection")  # as many rows as below, or fewer
 FIRST_CHILD = ("AntiSemiApply", "LetAntiSemiApply", "LetSemiApply", "RollUpApply", "SemiApply", "SubqueryForeach")
 KEPT = {  # statements with an Eager that holds more than one row before a write, and why that must be
+    "write/store": "what it holds is the one row of the store",
     "write/feed": "what it holds is the one row of the feed",
     "write/purge_foreign": "deletes the nodes that it reads; operations of an unknown kind are rare",
     "write/repair_strays": "deletes the nodes that it reads; run by hand, on what should not be there",
