@@ -1,12 +1,14 @@
 """Legal holds and administrative acts: kept as memories in a namespace beside the data, so that they reach every replica.
 
-The ledger of `acme/user-1` is the namespace `~ledger/acme/user-1`; no caller can name it. Acts hold no content. A hold's
+The ledger of a namespace lies below `~ledger`, under digests of its name's parts, as a name may be what is to be forgotten; no
+caller can name it. Acts hold no content. A hold's
 selector is data: it is purged when the hold is lifted.
 """
 
 from __future__ import annotations
 
 import getpass
+import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
@@ -20,7 +22,7 @@ from memgraph.errors import LegalHoldError, NotFoundError, StoreCorruptError
 from memgraph.models import Act, Entry, Filters, Hold, Problem, Selector
 from memgraph.rules.selection import selector_digest, selector_test
 
-__all__ = ["BEGUN", "Ledger", "acts_of", "check", "operator"]
+__all__ = ["BEGUN", "Ledger", "acts_of", "check", "operator", "place"]
 
 _PAGE: Final = 500
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
@@ -37,12 +39,19 @@ def operator() -> str:
         return "unknown"
 
 
+def place(namespace: str) -> str:
+    """The namespace that holds a namespace's ledger; that of a descendant lies below it."""
+    parts = namespace.split("/")
+    heads = ("/".join(parts[: length + 1]) for length in range(len(parts)))
+    return "/".join([LEDGER, *(hashlib.sha256(head.encode()).hexdigest()[:12] for head in heads)])
+
+
 class Ledger:
     """What is kept beside the data of one namespace. now: the time, aware."""
 
     def __init__(self, backend: Backend, namespace: str, now: Callable[[], datetime]) -> None:
         self._backend, self._namespace, self._now = backend, namespace, now
-        self._space = f"{LEDGER}/{namespace}"
+        self._space = place(namespace)
 
     # ---- holds
 
@@ -78,7 +87,7 @@ class Ledger:
         found = [Hold.model_validate_json(entry.content) for entry in self._all(Scope(self._space, subtree), "hold")]
         parts = self._namespace.split("/")
         for length in range(1, len(parts)):
-            above = Scope("/".join([LEDGER, *parts[:length]]))
+            above = Scope(place("/".join(parts[:length])))
             holds = (Hold.model_validate_json(entry.content) for entry in self._all(above, "hold"))
             found += [hold for hold in holds if hold.subtree]
         return sorted(found, key=lambda hold: (hold.since, hold.id))
@@ -112,7 +121,8 @@ class Ledger:
 
     def acts(self) -> Iterator[Act]:
         """What was written down, newest first."""
-        return map(_act, _all(self._backend, Scope(self._space), "act", self._now()))
+        for entry in _all(self._backend, Scope(self._space), "act", self._now()):
+            yield _act(entry, self._namespace)
 
     def _act(self, what: str, by: str, details: dict[str, Any], key: str | None = None) -> Draft:
         content = json.dumps({"what": what, "by": by, "details": details}, ensure_ascii=False, sort_keys=True)
@@ -138,10 +148,10 @@ def _all(backend: Backend, scope: Scope, kind: str, now: datetime) -> Iterator[E
             return
 
 
-def _act(entry: Entry) -> Act:
+def _act(entry: Entry, namespace: str) -> Act:
     try:
         values = json.loads(entry.content)
-        return Act(id=entry.id, at=entry.recorded_at, namespace=entry.namespace.removeprefix(f"{LEDGER}/"), **values)
+        return Act(id=entry.id, at=entry.recorded_at, namespace=namespace, **values)
     except (TypeError, ValueError):
         raise StoreCorruptError(
             f"{entry.namespace}: {entry.id} was changed by hand and is no act", hint="Run `memgraph doctor`."
@@ -156,9 +166,10 @@ def check(backend: Backend, now: datetime) -> list[Problem]:
     begun: list[Act] = []
     finished: dict[tuple[str, str | None], datetime] = {}
     spoiled: list[str] = []
+    names = {place(path): path for path in backend.namespaces(None)}
     for entry in _all(backend, Scope(LEDGER, subtree=True), "act", now):
         try:
-            act = _act(entry)
+            act = _act(entry, names.get(entry.namespace, entry.namespace))
             if act.what == BEGUN:
                 begun.append(act)
             elif act.what == "purge":

@@ -1077,7 +1077,7 @@ class Memory:
         except ConflictError:
             self._ledger.note("purge refused", who, {"plan_digest": plan.digest}, key)
             raise
-        self._ledger.note("purge", who, {"receipt": receipt.model_dump(mode="json")}, key)
+        self._ledger.note("purge", who, {"receipt": receipt.model_dump(mode="json", exclude={"namespaces"})}, key)
         return receipt
 
     def _planned(self, plan: PurgePlan) -> Iterator[Entry]:
