@@ -5,6 +5,7 @@ They are the same for every backend, so that what one engine accepts the others 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import unicodedata
@@ -135,6 +136,21 @@ def namespace(value: object, field: str = "namespace", *, ledger: bool = False) 
     if parts[0] == LEDGER and not ledger:
         raise InvalidInputError(f"{LEDGER!r} is reserved", field=field, hint="Choose another first segment.")
     return name("/".join(name(part, field) for part in parts), field)
+
+
+def ledger_of(namespace: str) -> str:
+    """The namespace that holds the ledger of a namespace, under digests of its name's parts; a descendant's lies below it."""
+    parts = namespace.split("/")
+    heads = ("/".join(parts[: length + 1]) for length in range(len(parts)))
+    return "/".join([LEDGER, *(hashlib.sha256(head.encode()).hexdigest()[:12] for head in heads)])
+
+
+def ledgers_of(namespace: str) -> list[str]:
+    """The ledgers whose holds may concern a namespace: its own and those of its ancestors; none for a ledger itself."""
+    parts = namespace.split("/")
+    if parts[0] == LEDGER:
+        return []
+    return [ledger_of("/".join(parts[: length + 1])) for length in range(len(parts))]
 
 
 def relation_type(value: object, field: str = "type") -> str:

@@ -8,7 +8,6 @@ selector is data: it is purged when the hold is lifted.
 from __future__ import annotations
 
 import getpass
-import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
@@ -16,13 +15,13 @@ from typing import Any, Final
 
 from memgraph import operations as ops
 from memgraph.backends.base import Backend, Draft, Scope
-from memgraph.checks import LEDGER
+from memgraph.checks import LEDGER, ledger_of
 from memgraph.clock import new_id, recorded_at
 from memgraph.errors import LegalHoldError, NotFoundError, StoreCorruptError
 from memgraph.models import Act, Entry, Filters, Hold, Problem, Selector
 from memgraph.rules.selection import selector_digest, selector_test
 
-__all__ = ["BEGUN", "Ledger", "acts_of", "check", "operator", "place"]
+__all__ = ["BEGUN", "Ledger", "acts_of", "check", "operator"]
 
 _PAGE: Final = 500
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
@@ -39,19 +38,12 @@ def operator() -> str:
         return "unknown"
 
 
-def place(namespace: str) -> str:
-    """The namespace that holds a namespace's ledger; that of a descendant lies below it."""
-    parts = namespace.split("/")
-    heads = ("/".join(parts[: length + 1]) for length in range(len(parts)))
-    return "/".join([LEDGER, *(hashlib.sha256(head.encode()).hexdigest()[:12] for head in heads)])
-
-
 class Ledger:
     """What is kept beside the data of one namespace. now: the time, aware."""
 
     def __init__(self, backend: Backend, namespace: str, now: Callable[[], datetime]) -> None:
         self._backend, self._namespace, self._now = backend, namespace, now
-        self._space = place(namespace)
+        self._space = ledger_of(namespace)
 
     # ---- holds
 
@@ -87,7 +79,7 @@ class Ledger:
         found = [Hold.model_validate_json(entry.content) for entry in self._all(Scope(self._space, subtree), "hold")]
         parts = self._namespace.split("/")
         for length in range(1, len(parts)):
-            above = Scope(place("/".join(parts[:length])))
+            above = Scope(ledger_of("/".join(parts[:length])))
             holds = (Hold.model_validate_json(entry.content) for entry in self._all(above, "hold"))
             found += [hold for hold in holds if hold.subtree]
         return sorted(found, key=lambda hold: (hold.since, hold.id))
@@ -166,7 +158,7 @@ def check(backend: Backend, now: datetime) -> list[Problem]:
     begun: list[Act] = []
     finished: dict[tuple[str, str | None], datetime] = {}
     spoiled: list[str] = []
-    names = {place(path): path for path in backend.namespaces(None)}
+    names = {ledger_of(path): path for path in backend.namespaces(None)}
     for entry in _all(backend, Scope(LEDGER, subtree=True), "act", now):
         try:
             act = _act(entry, names.get(entry.namespace, entry.namespace))

@@ -15,7 +15,7 @@ from memgraph.backends.base import Pushed, Scope
 from memgraph.backends.composite.backend import CompositeBackend
 from memgraph.backends.local.backend import LocalBackend
 from memgraph.backends.neo4j.backend import Neo4jBackend
-from memgraph.errors import ClockDriftError, UnavailableError
+from memgraph.errors import ClockDriftError, LegalHoldError, UnavailableError
 from memgraph.models import Entry, Selector
 from memgraph.operations import Operation, Remember, Unknown
 from memgraph.storage.bolt_errors import FaultError
@@ -189,3 +189,21 @@ def test_a_conditional_write_while_the_primary_dies_says_that_it_is_not_known(
     assert current is not None
     assert current.content == "first"
     memory.close()
+
+
+def test_a_hold_that_others_put_is_kept_while_the_primary_is_away(
+    neo4j_server: Server, proxy: Proxy, tmp_path: Path, namespace: str
+) -> None:
+    counsel = replica(tmp_path / "a.db", namespace, neo4j_server)
+    counsel.remember("evidence", id="e", subject="bob")
+    hold = counsel.hold({"subject": "bob"})
+    in_touch(counsel)
+    memory = replica(tmp_path / "b.db", namespace, neo4j_server, proxy.uri, timeout=5, deadline=5, pull_every=None)
+    memory.sync()
+    proxy.refuse()
+    sides(memory).link.breaker.fail("it was cut")
+    assert [each.id for each in memory.holds()] == [hold.id]
+    with pytest.raises(LegalHoldError):
+        memory.purge({"ids": ["e"]})
+    memory.close()
+    counsel.close()

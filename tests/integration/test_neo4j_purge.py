@@ -13,7 +13,7 @@ import neo4j
 import pytest
 
 from memgraph import Memory
-from memgraph.ledger import place
+from memgraph.checks import ledger_of
 from memgraph.models import CheckReport, Filters, Problem
 from tests.conftest import started
 from tests.integration.child import start
@@ -44,7 +44,7 @@ def memory(neo4j_server: Server, driver: neo4j.Driver) -> Iterator[Memory]:
     space = f"purge/{uuid.uuid4().hex[:8]}"
     with Memory.open(primary=neo4j_server.uri, auth=neo4j_server.auth, namespace=space) as found:
         yield found
-    for name in (space, place(space)):
+    for name in (space, ledger_of(space)):
         by_hand(driver, "MATCH (n {namespace: $ns}) DETACH DELETE n", ns=name)
 
 

@@ -16,7 +16,7 @@ from memgraph.backends.base import Scope
 from memgraph.backends.local.backend import LocalBackend
 from memgraph.backends.local.journal import ALL, UNPUSHED, advance, set_cursor
 from memgraph.backends.local.outbox import Outbox, refuse
-from memgraph.ledger import place
+from memgraph.checks import ledger_of
 from memgraph.models import Filters, Selector
 from memgraph.operations import Purge, Remember
 from tests.unit.test_outbox import names
@@ -109,7 +109,7 @@ def test_what_the_primary_does_not_have_yet_is_kept_in_the_store_and_in_the_queu
     memory.remember("after", id="e")
     Outbox(local).done(taken, {"acme": 8})
     assert names(Outbox(local)) == [["e"]], "what was being sent meanwhile is done, and nothing else"
-    assert Outbox(local).cursors().keys() - {place("acme")} == {"acme"}
+    assert Outbox(local).cursors().keys() - {ledger_of("acme")} == {"acme"}
     assert set(Outbox(local).cursors().values()) == {UNPUSHED}
     assert local.check().ok
 
@@ -131,7 +131,7 @@ def test_a_purge_that_waits_still_reaches_the_primary(
     ledger = [each for each in local.operations(Scope("acme")) if isinstance(each, dict) and "tombstone" in each]
     assert ledger, "its tombstones are among what is pushed anew"
     assert {each["secret"] for each in ledger} == {SECRETS[0]["secret"]}
-    assert Outbox(local).cursors().keys() - {place("acme")} == {"acme"}
+    assert Outbox(local).cursors().keys() - {ledger_of("acme")} == {"acme"}
     assert set(Outbox(local).cursors().values()) == {UNPUSHED}
 
 
@@ -170,7 +170,7 @@ def test_a_new_file_takes_the_place_of_a_lost_one(
         backend = opened.backend
         assert isinstance(backend, LocalBackend)
         assert ids(opened) == {"a"}
-        assert Outbox(backend).cursors() == dict.fromkeys(("acme", "gone", place("gone")), UNPUSHED)
+        assert Outbox(backend).cursors() == dict.fromkeys(("acme", "gone", ledger_of("gone")), UNPUSHED)
         assert Outbox(backend).newest() == 0
         assert [each for each in backend.operations(Scope("gone")) if isinstance(each, dict) and "tombstone" in each]
         backend.meet(SECRETS)

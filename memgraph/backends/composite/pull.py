@@ -11,6 +11,7 @@ from memgraph.backends.base import Changes, Primary, Scope
 from memgraph.backends.local.backend import LocalBackend
 from memgraph.backends.local.journal import ALL, UNPUSHED, advance, drop_dead
 from memgraph.backends.local.outbox import Outbox, note_time
+from memgraph.checks import ledgers_of
 from memgraph.errors import UnavailableError
 
 __all__ = ["Progress", "Puller"]
@@ -52,7 +53,8 @@ class Puller:
     def pull_known(self, followed: Collection[str]) -> int:
         """Pull every namespace that this store holds, and these; returns how many operations were news."""
         cursors = self.outbox.cursors()
-        names = sorted({*cursors, *self.local.namespaces(None), *followed})
+        known = {*cursors, *self.local.namespaces(None), *followed}
+        names = sorted(known.union(*map(ledgers_of, known)))  # holds are to be known here when the primary is away
         news = 0
         for start in range(0, len(names), 500):
             part = names[start : start + 500]

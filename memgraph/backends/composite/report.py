@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from memgraph.backends.base import Scope
 from memgraph.backends.composite.link import Link
 from memgraph.backends.composite.pull import Progress
-from memgraph.checks import from_micros
+from memgraph.checks import from_micros, ledgers_of
 from memgraph.errors import AuthError, MemgraphError, UnavailableError
 from memgraph.models import CheckReport, Problem, StoreStatus, SyncReport, SyncStatus
 
@@ -26,6 +26,8 @@ def sync(link: Link, scope: Scope, progress: Progress | None) -> SyncReport:
     link.look_at_clock(link.pusher)
     names = link.puller.names(scope, link.pusher)
     pulled = sum(link.pull(path, progress=progress) or 0 for path in names)
+    for path in sorted({ledger for each in names for ledger in ledgers_of(each)}):
+        link.pull(path)
     pushed = link.push()
     link.purge_pending()
     pulled += sum(link.pull(path, progress=progress) or 0 for path in names)
