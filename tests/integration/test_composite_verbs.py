@@ -11,7 +11,7 @@ from memgraph import Memory
 from memgraph.backends.base import Scope
 from memgraph.backends.neo4j.backend import Neo4jBackend
 from memgraph.errors import AuthError, ConflictError, MemgraphError, UnavailableError
-from memgraph.models import Filters
+from memgraph.models import Filters, Status
 from tests.integration.conftest import OwnServer
 from tests.integration.replicas import (
     Laptop,
@@ -117,6 +117,30 @@ def test_an_id_used_twice_is_the_first_ones_and_a_dead_letter_of_the_other(
     assert b.memory.retry_dead_letters() == 3
     assert b.memory.sync().dead_letters == 3
     assert a.memory.sync_diff().equal
+
+
+def test_what_is_done_to_a_memory_that_was_refused_is_not_done_to_the_others(
+    laptop: Callable[..., Laptop], neo4j_server: Server
+) -> None:
+    """On the primary its id names somebody else's: what waits about ours is set aside with it."""
+    a, b = laptop("a"), laptop("b")
+    a.memory.remember("theirs", id="job", key="their/job")
+    a.memory.remember("a bystander", id="bystander")
+    synced(a.memory)
+    b.cable.refuse()
+    b.link.breaker.fail("it was cut")
+    b.memory.remember("mine", id="job", key="my/job")
+    b.memory.feedback(["job"], -1.0)
+    b.memory.forget("job")
+    b.memory.remember("something else", id="else")
+    b.cable.heal()
+    b.link._probe()
+    synced(b.memory)
+    there = held(neo4j_server, a.memory.path)
+    assert there["job"].content == "theirs"
+    assert (there["job"].status, there["job"].feedback_count) == (Status.ACTIVE, 0)
+    assert there.keys() == {"job", "bystander", "else"}
+    assert {letter.op for letter in b.memory.dead_letters()} == {"remember", "reinforce", "retire"}
 
 
 # ---- conditions

@@ -17,7 +17,7 @@ from memgraph.backends.composite.breaker import Breaker
 from memgraph.backends.composite.pull import Progress, Puller
 from memgraph.backends.local.backend import LocalBackend
 from memgraph.backends.local.journal import ALL, set_cursor
-from memgraph.backends.local.outbox import Outbox, Unit, refuse
+from memgraph.backends.local.outbox import Outbox, Unit, refuse, refuse_what_names
 from memgraph.checks import from_micros
 from memgraph.clock import millis
 from memgraph.errors import (
@@ -335,16 +335,25 @@ class Link:
         if len(units) > 1:
             middle = len(units) // 2
             self._send(units[:middle])
-            self._send(units[middle:])
+            numbers = {unit.number for unit in units[middle:]}  # without what a refusal took with it
+            rest = [unit for unit in self.outbox.units(_ROWS[1]) if unit.number in numbers]
+            if rest:
+                self._send(rest)
             return
         unit = units[0]
         reason = str(error)
         _log.warning(
             "unit %d was refused by %s (%s) and set aside", unit.number, self.primary.where, type(error).__name__
         )
-        if isinstance(error, ConflictError):
-            self._give_way(self._taken(unit))
-        self.local.database.write(lambda connection: refuse(connection, unit.number, reason))
+        taken = self._taken(unit) if isinstance(error, ConflictError) else {}
+        self._give_way(taken)
+
+        def work(connection: Any) -> None:
+            refuse(connection, unit.number, reason)
+            for path, ids in taken.items():
+                refuse_what_names(connection, path, ids, reason)
+
+        self.local.database.write(work)
 
     def _give_way(self, ids: Mapping[str, Sequence[str]]) -> None:
         """Ids name what the primary has under them: what stands there is to be pulled in place of ours."""

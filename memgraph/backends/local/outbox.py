@@ -19,7 +19,7 @@ from memgraph.clock import recorded_at
 from memgraph.models import DeadLetter
 from memgraph.storage.sqlite.database import Database
 
-__all__ = ["Depth", "Outbox", "Unit", "note_time", "refuse"]
+__all__ = ["Depth", "Outbox", "Unit", "note_time", "refuse", "refuse_what_names"]
 
 _COLUMNS = "n, unit, namespace, version, a, b, payload"
 
@@ -72,6 +72,16 @@ def refuse(connection: sqlite3.Connection, unit: int, reason: str) -> None:
         (reason, time.time_ns() // 1000, unit),
     )
     connection.execute("delete from outbox where unit = ?", (unit,))
+
+
+def refuse_what_names(connection: sqlite3.Connection, namespace: str, ids: Sequence[str], reason: str) -> None:
+    """Set aside what waits about memories that were refused: on the primary their ids name others, which it does not mean."""
+    named = "namespace = ?1 and (a in (select value from json_each(?2)) or b in (select value from json_each(?2)))"
+    connection.execute(
+        f"insert into dead_letter select {_COLUMNS}, ?3, ?4 from outbox where {named}",
+        (namespace, json.dumps(ids), reason, time.time_ns() // 1000),
+    )
+    connection.execute(f"delete from outbox where {named}", (namespace, json.dumps(ids)))
 
 
 class Outbox:
