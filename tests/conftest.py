@@ -114,7 +114,7 @@ class FrozenClock:
     _reached = datetime(2001, 3, 1, 12, tzinfo=UTC)
 
     def __init__(self) -> None:
-        self.now = FrozenClock._reached + timedelta(hours=1)
+        self.now = (FrozenClock._reached + timedelta(hours=1)).replace(microsecond=0)  # a float holds it exactly
         FrozenClock._reached = self.now
 
     def __call__(self) -> float:
