@@ -201,6 +201,7 @@ def test_a_condition_whose_outcome_is_unknown_is_repeated_by_its_id(
     assert sorted(nodes(neo4j_server, a.memory.path)).count("mine") == 1
 
 
+@pytest.mark.soak  # seen to fail twice on a loaded machine, for a reason that is not known yet
 def test_a_condition_that_a_broken_commit_left_open_is_judged_anew(
     laptop: Callable[..., Laptop], neo4j_server: Server
 ) -> None:
