@@ -13,7 +13,6 @@ An embedding is base64 of little-endian floats, "f32:..." where that loses nothi
 from __future__ import annotations
 
 import base64
-import errno
 import hashlib
 import json
 import math
@@ -23,7 +22,6 @@ import secrets
 import stat
 import struct
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,11 +32,10 @@ from memgraph.clock import parse_version
 from memgraph.errors import (
     InvalidInputError,
     MemgraphError,
-    ReadOnlyError,
     StoreCorruptError,
-    StoreFullError,
     StoreVersionError,
 )
+from memgraph.inplace import file_error, put_in_place
 from memgraph.operations import Operation, Origin, Reinforce, Relate, Remember, Unknown, parse
 from memgraph.textlines import Skip, judge, utf8_lines
 
@@ -47,8 +44,6 @@ __all__ = ["FORMAT", "Header", "Item", "moved", "read", "write"]
 FORMAT: Final = 1
 Item = Operation | Unknown | dict[str, Any]
 _PROGRESS_EVERY: Final = 1000
-_REPLACE_TRIES: Final = 3  # elsewhere a scanner or an indexer may hold the old file open for a moment
-_REPLACE_WAIT: Final = 0.05  # seconds
 _NOT_NAMES: Final = ("op", "format", "version", "receipt", "heads", "trust", "cause", "field")
 _EMBEDDINGS: Final = {"f32": ("f", 4), "f64": ("d", 8)}
 
@@ -88,11 +83,11 @@ def write(
         with open(beside, "xb", opener=_owners_only) as file:
             count = _fill(file, header, items, progress)
             os.fsync(file.fileno())
-        _replace(beside, target)
+        put_in_place(beside, target)
     except MemgraphError:  # from the items, and some of ours are OSErrors too
         raise
     except OSError as error:
-        raise _file_error(error, target) from error
+        raise file_error(error, target) from error
     finally:
         beside.unlink(missing_ok=True)
     if progress is not None:
@@ -170,31 +165,6 @@ def _unpack(text: str) -> list[float]:
     code, width = _EMBEDDINGS[name]
     packed = base64.b64decode(coded, validate=True)
     return list(struct.unpack(f"<{len(packed) // width}{code}", packed))
-
-
-def _replace(source: Path, target: Path) -> None:
-    for attempt in range(1, _REPLACE_TRIES + 1):
-        try:
-            source.replace(target)
-            break
-        except PermissionError:
-            if attempt == _REPLACE_TRIES:
-                raise
-            time.sleep(_REPLACE_WAIT)
-    if os.name == "posix":
-        folder = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-
-
-def _file_error(error: OSError, path: Path) -> MemgraphError:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return StoreFullError(f"there is no room for {path}", hint="Free some space, or choose another folder.")
-    if isinstance(error, PermissionError) or error.errno == errno.EROFS:
-        return ReadOnlyError(f"{path} cannot be written", hint="Choose another folder, or close what holds it open.")
-    return InvalidInputError(f"{path}: {error.strerror or type(error).__name__}", field="path")
 
 
 def read(path: str | Path, skip: Skip | None = None) -> tuple[Header, Iterator[Item]]:

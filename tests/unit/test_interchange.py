@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memgraph import interchange
+from memgraph import inplace
 from memgraph.errors import InvalidInputError, ReadOnlyError, StoreCorruptError, StoreLockedError, StoreVersionError
 from memgraph.interchange import Header, Item, moved, read, write
 from memgraph.operations import (
@@ -263,7 +263,7 @@ def test_replacing_a_file_that_is_held_open_is_tried_again_b056(
         replace(source, target, **options)
 
     monkeypatch.setattr(os, "replace", held)
-    monkeypatch.setattr(interchange, "_REPLACE_WAIT", 0.0)
+    monkeypatch.setattr(inplace, "_REPLACE_WAIT", 0.0)
     if failures == 2:
         write(file, HEADER, [])
         assert file.read_bytes() != before

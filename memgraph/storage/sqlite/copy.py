@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
 import secrets
 import sqlite3
-import time
 from pathlib import Path
-from typing import Final
 
-from memgraph.errors import ConflictError, InvalidInputError, MemgraphError, ReadOnlyError, StoreFullError
+from memgraph.errors import ConflictError, InvalidInputError, MemgraphError
+from memgraph.inplace import file_error, put_in_place
 
 __all__ = ["digest", "require_free", "save", "staged"]
-
-_REPLACE_TRIES: Final = 3  # on some systems a scanner or an indexer may hold the old file open for a moment
-_REPLACE_WAIT: Final = 0.05  # seconds
 
 
 def staged(connection: sqlite3.Connection) -> sqlite3.Connection:
@@ -78,35 +73,10 @@ def save(staged: sqlite3.Connection, target: Path, force: bool = False) -> None:
         finally:
             os.close(file)
         require_free(target, force)
-        _replace(beside, target)
+        put_in_place(beside, target)
     except MemgraphError:
         raise
     except OSError as error:
-        raise _file_error(error, target) from None
+        raise file_error(error, target) from None
     finally:
         beside.unlink(missing_ok=True)
-
-
-def _replace(source: Path, target: Path) -> None:
-    for left in reversed(range(_REPLACE_TRIES)):
-        try:
-            source.replace(target)
-            break
-        except PermissionError:
-            if not left:
-                raise
-            time.sleep(_REPLACE_WAIT)
-    if os.name == "posix":
-        folder = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-
-
-def _file_error(error: OSError, target: Path) -> MemgraphError:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return StoreFullError(f"there is no room for {target}", hint="Free some space, or choose another folder.")
-    if isinstance(error, PermissionError) or error.errno == errno.EROFS:
-        return ReadOnlyError(f"{target} cannot be written", hint="Choose another folder, or close what holds it open.")
-    return InvalidInputError(f"{target}: {error.strerror or type(error).__name__}", field="path")
