@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from memgraph.backends.neo4j.backend import Neo4jBackend
 from memgraph.operations import Operation, Remember
-from tests.conftest import RUN, started
+from tests.conftest import RUN, started, without_server
 from tests.neo4j_server import Server
 from tests.operation_sets import arrivals, moved, operation_sets, probes
 from tests.oracle import Oracle
@@ -308,7 +308,7 @@ def test_a_purge_of_200_000_fits_into_64_mb(kind: str) -> None:
         try:
             server = stack.enter_context(maven("5.26", db__memory__transaction__max="64m"))
         except NoServerError as error:
-            pytest.skip(str(error))
+            without_server(str(error))
         backend = Neo4jBackend(server.uri, auth=server.auth, timeout=60)
         memory = Memory(backend, namespace="many")
         for at in range(0, 200_000, 1000):
