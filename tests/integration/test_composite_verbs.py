@@ -305,7 +305,7 @@ def test_what_was_changed_by_hand_is_found_and_mended(laptop: Callable[..., Lapt
     assert a.memory.sync_diff().equal
     space = a.memory.path
     cypher(neo4j_server, "MATCH (m:Memory {namespace: $space, id: 'n0'}) DETACH DELETE m", space=space)
-    cypher(neo4j_server, "MATCH (m:Memory {namespace: $space, id: 'n3'}) SET m.life = []", space=space)
+    cypher(neo4j_server, "MATCH (m:Memory {namespace: $space, id: 'n3'}) SET m.life = [], m.notes = []", space=space)
     a.local.withdraw(space, ["n9"], lambda *_: None)
     found = a.memory.sync_diff()
     assert not found.equal
