@@ -296,6 +296,31 @@ def test_a_primary_restored_from_nothing_is_filled_again(laptop: Callable[..., L
         assert each.memory.get("v3").feedback_count == 1
 
 
+def test_a_restored_primary_whose_feed_has_gone_on_since_is_noticed(
+    laptop: Callable[..., Laptop], neo4j_server: Server
+) -> None:
+    """It was restored from an older copy, and others wrote there until its feed was further than what was pulled."""
+    a, b = laptop("a"), laptop("b")
+    for n in range(8):
+        a.memory.remember(f"of a {n}", id=f"a{n}")
+        synced(a.memory)
+    b.memory.sync()
+    space = a.memory.path
+    cypher(neo4j_server, "MATCH (m:Memory {namespace: $space}) WHERE m.seq > 3 DETACH DELETE m", space=space)
+    cypher(neo4j_server, "MATCH (f:Feed {namespace: $space}) SET f.n = 3", space=space)
+    direct = Memory(Neo4jBackend(neo4j_server.uri, auth=neo4j_server.auth, timeout=20), space)
+    for n in range(9):
+        direct.remember(f"since then {n}", id=f"since{n}")
+    direct.close()
+    wanted = {f"a{n}" for n in range(8)} | {f"since{n}" for n in range(9)}
+    for each in (a, b):
+        synced(each.memory)
+        assert contents(each.memory).keys() == wanted
+        assert each.memory.sync_diff().equal
+    pulled = a.memory.sync()
+    assert (pulled.pushed, pulled.pulled) == (0, 0), "and that is over"
+
+
 def test_what_was_changed_by_hand_is_found_and_mended(laptop: Callable[..., Laptop], neo4j_server: Server) -> None:
     a = laptop("a")
     a.memory.remember_many([{"content": f"note {n}", "id": f"n{n}"} for n in range(20)])
