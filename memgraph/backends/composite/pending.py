@@ -32,7 +32,7 @@ _PAGE = 1000
 
 
 def put(local: LocalBackend, planned: PurgePlan, selector: Selector, receipt: PurgeReceipt) -> bool:
-    """Have a selector wait for the primary, for a purge that was carried out here. False where it cannot: in memory, or without the library."""
+    """Have the selector of a purge wait for the primary. False where it cannot: in memory, or without the library."""
     path = local.database.path
     if path is None:
         return False

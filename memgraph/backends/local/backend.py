@@ -18,7 +18,7 @@ from memgraph.backends.base import Draft, Facts, Query, Scope
 from memgraph.backends.local import apply, dump, journal, lines, reads, tombs
 from memgraph.backends.local.rows import COLUMNS, STATUSES, entry
 from memgraph.checks import from_micros
-from memgraph.clock import EPOCH, Clock, millis, new_writer
+from memgraph.clock import EPOCH, Clock, millis, new_writer, version_floor
 from memgraph.errors import ConflictError, MemgraphError, PurgedError
 from memgraph.models import (
     BackupReport,
@@ -574,6 +574,22 @@ class LocalBackend:
             self.database.write(lambda connection: connection.execute("delete from meta where name = 'scrub'"))
 
     # ---- administration
+
+    def latest(self) -> str:
+        """The text that every version too far ahead of this machine's clock is not less than."""
+        return version_floor(from_micros(int((self._clock.wall() + self._clock.max_drift) * 1e6)))
+
+    def restamp(self) -> int:
+        """Give what is further ahead, and no other replica has, versions of now; returns how many there were."""
+        from memgraph.backends.local import restamp
+
+        with self.database.read() as connection:
+            if not restamp.ahead(connection, self.latest()):
+                return 0
+        clock = Clock(wall=self._clock.wall, max_drift=self._clock.max_drift)
+        done = self.database.write(lambda connection: restamp.restamp(connection, clock, self.latest()))
+        self._clock, self._seen = clock, ""
+        return done
 
     def check(self, repair: bool = False, reindex: bool = False) -> CheckReport:
         """Look for damage and broken laws."""

@@ -31,6 +31,7 @@ __all__ = [
     "primary_of",
     "read_item",
     "refused",
+    "rewrite",
     "set_cursor",
 ]
 
@@ -109,6 +110,13 @@ def _row(item: Item) -> tuple[str, str, str | None, str | None, str]:
             a = item.id
     nothing = {name for name, value in item.__dict__.items() if value is None}
     return item.namespace, item.version, a, b, item.model_dump_json(exclude=nothing)
+
+
+def rewrite(connection: sqlite3.Connection, n: int, item: Item) -> None:
+    """Put another operation in the place of a row of the queue."""
+    connection.execute(
+        "update outbox set namespace = ?, version = ?, a = ?, b = ?, payload = ? where n = ?", (*_row(item), n)
+    )
 
 
 def read_item(payload: str) -> Item:
