@@ -201,7 +201,6 @@ def test_a_condition_whose_outcome_is_unknown_is_repeated_by_its_id(
     assert sorted(nodes(neo4j_server, a.memory.path)).count("mine") == 1
 
 
-@pytest.mark.soak  # seen to fail twice on a loaded machine, for a reason that is not known yet
 def test_a_condition_that_a_broken_commit_left_open_is_judged_anew(
     laptop: Callable[..., Laptop], neo4j_server: Server
 ) -> None:
@@ -209,7 +208,7 @@ def test_a_condition_that_a_broken_commit_left_open_is_judged_anew(
     a.memory.remember("before", key="other", if_absent=True)
     others = Memory(Neo4jBackend(neo4j_server.uri, auth=neo4j_server.auth, timeout=20), a.memory.path)
     a.cable.cut_at_commit("before", meanwhile=lambda: others.remember("somebody was faster", key="k", id="faster"))
-    with pytest.raises((ConflictError, UnavailableError)):
+    with pytest.raises(ConflictError):
         a.memory.remember("mine", key="k", id="mine", if_absent=True)
     assert a.cable.broken == 1
     assert set(nodes(neo4j_server, a.memory.path)) >= {"faster"}

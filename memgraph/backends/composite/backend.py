@@ -51,6 +51,7 @@ T = TypeVar("T")
 
 DEADLINE: Final = 0.8  # seconds: connecting and reads
 PUSH_TIMEOUT: Final = 30.0  # seconds: slow is not down
+_RETRY_TIME: Final = 5.0  # seconds: of what a caller waits for, such as a condition that others contend for
 
 
 class CompositeBackend:
@@ -360,13 +361,14 @@ def over(
     """A local store with a Neo4j over it. Does not wait for the server. Raises what the store raises that cannot be written."""
     from memgraph.backends.neo4j.backend import Neo4jBackend
 
-    def connection(timeout: float, pool: int, read_limit: float | None = None) -> Neo4jBackend:
+    def connection(timeout: float, pool: int, retry_time: float, read_limit: float | None = None) -> Neo4jBackend:
         return Neo4jBackend(
             uri,
             auth=auth,
             database=database,
             timeout=timeout,
             read_limit=read_limit,
+            retry_time=retry_time,
             pool=pool,
             max_clock_drift=max_clock_drift,
             clock=clock,
@@ -377,8 +379,8 @@ def over(
         local.database.require_writable()
         return CompositeBackend(
             local,
-            connection(DEADLINE, 8, DEADLINE),
-            connection(PUSH_TIMEOUT, 2),
+            connection(DEADLINE, 8, _RETRY_TIME, DEADLINE),
+            connection(PUSH_TIMEOUT, 2, PUSH_TIMEOUT),
             mode=mode,  # type: ignore[arg-type]
             write_concern=write_concern,  # type: ignore[arg-type]
             max_clock_drift=max_clock_drift,
