@@ -19,6 +19,7 @@ from tests.neo4j_server import Server, maven
 from tests.proxy import Proxy
 
 TRIES = 10
+Auth = tuple[str, str] | None
 
 
 def told(call: Callable[[], object]) -> float:
@@ -35,14 +36,14 @@ def report(what: str, seconds: list[float]) -> None:
     print(f"{what:58} median {statistics.median(seconds):.2f} s, at most {max(seconds):.2f} s")
 
 
-def opening(uri: str) -> Callable[[], object]:
-    return lambda: Neo4jBackend(uri).close()
+def opening(uri: str, auth: Auth) -> Callable[[], object]:
+    return lambda: Neo4jBackend(uri, auth=auth).close()
 
 
 @contextmanager
-def in_touch(uri: str) -> Iterator[Memory]:
+def in_touch(uri: str, auth: Auth) -> Iterator[Memory]:
     """A memory that has used the server."""
-    backend = Neo4jBackend(uri)
+    backend = Neo4jBackend(uri, auth=auth)
     memory = Memory(backend, namespace="reaction")
     memory.remember("a first memory", key="k")
     try:
@@ -71,16 +72,16 @@ def unanswered() -> Iterator[str]:
                 each.close()
 
 
-def each_time(uri: str, trouble: Callable[[], None], over: Callable[[], None]) -> dict[str, list[float]]:
+def each_time(uri: str, auth: Auth, trouble: Callable[[], None], over: Callable[[], None]) -> dict[str, list[float]]:
     """What a read, a write and a new connection take to be told, each from a state of health."""
     found: dict[str, list[float]] = {"a read": [], "a write": [], "opening": []}
     for _ in range(TRIES):
         for name in found:
-            with in_touch(uri) as memory:
+            with in_touch(uri, auth) as memory:
                 calls = {
                     "a read": lambda memory=memory: memory.current("k"),
                     "a write": lambda memory=memory: memory.remember("x"),
-                    "opening": opening(uri),
+                    "opening": opening(uri, auth),
                 }
                 trouble()
                 try:
@@ -98,13 +99,15 @@ def main(version: str) -> None:
             ("dead (connections refused)", proxy.refuse),
             ("black hole (packets vanish)", proxy.black_hole),
         ):
-            for name, seconds in each_time(proxy.uri, trouble, proxy.heal).items():
+            for name, seconds in each_time(proxy.uri, server.auth, trouble, proxy.heal).items():
                 report(f"{what}: {name}", seconds)
         proxy.close()
-        for name, seconds in each_time(server.uri, server.freeze, lambda: _thawed(server)).items():
+        for name, seconds in each_time(server.uri, server.auth, server.freeze, lambda: _thawed(server)).items():
             report(f"frozen (the process is stopped): {name}", seconds)
         with unanswered() as uri:
-            report("an address from which nothing comes back: opening", [told(opening(uri)) for _ in range(TRIES)])
+            report(
+                "an address from which nothing comes back: opening", [told(opening(uri, None)) for _ in range(TRIES)]
+            )
 
 
 def _thawed(server: Server) -> None:
@@ -112,7 +115,7 @@ def _thawed(server: Server) -> None:
     until = time.monotonic() + 60
     while True:
         try:
-            Neo4jBackend(server.uri, timeout=20).close()
+            Neo4jBackend(server.uri, auth=server.auth, timeout=20).close()
             return
         except (UnavailableError, AuthError):
             if time.monotonic() > until:
