@@ -1244,7 +1244,13 @@ class Memory:
             applied += len(part)
             if progress is not None:
                 progress(applied)
+        self._note_import(changed)
         return changed
+
+    def _note_import(self, news: int) -> None:
+        """Write down that an import brought something; one that changed nothing leaves no trace."""
+        if news:
+            self._ledger.note("import", self._operator(None), {"news": news})
 
     def _moved(self, operation: Operation | Unknown, source: str | None) -> Operation | Unknown:
         from memgraph import interchange
