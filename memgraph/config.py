@@ -79,7 +79,7 @@ def _store(value: Any, field: str) -> str:
 
 def _primary(value: Any, field: str) -> Secret:
     if isinstance(value, str) and value and "://" not in value:
-        raise InvalidInputError("is no address", field=field, hint="Write it as neo4j://host:7687.")
+        raise InvalidInputError("must be an address", field=field, hint="Write it as neo4j://host:7687.")
     return Secret(_address(value, field))
 
 

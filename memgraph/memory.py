@@ -18,7 +18,14 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol, Self, TypeVar
 from memgraph import checks
 from memgraph.backends.base import Archivable, Backend, Draft, OnDisk, Preparable, Query, Ranking, Replica, Scope
 from memgraph.clock import millis, new_id, version_floor
-from memgraph.errors import ClockDriftError, ConflictError, InvalidInputError, NotFoundError, UnsupportedError
+from memgraph.errors import (
+    ClockDriftError,
+    ConflictError,
+    InvalidInputError,
+    NotFoundError,
+    UnavailableError,
+    UnsupportedError,
+)
 from memgraph.models import (
     Act,
     BackupReport,
@@ -1119,6 +1126,7 @@ class Memory:
         from memgraph.receipts import count_in_file
         from memgraph.rules.selection import selector_digest
 
+        status = self.status()
         looked, found = [f"tombstones of {self._namespace}"], dict[str, int]()
         items = itertools.takewhile(
             lambda item: isinstance(item, dict), self._backend.operations(self._scope(subtree=True))
@@ -1132,11 +1140,11 @@ class Memory:
             if receipt.selector_digest not in digests:
                 raise InvalidInputError("is not the one that the receipt is of", field="selector")
             scope = self._scope(digests[receipt.selector_digest])
-            looked.append(f"memories of {self._namespace} on {receipt.store}")
+            looked.append(f"memories of {self._namespace} on {_stores(status)}")
             left = sum(entry.version <= receipt.version for entry in self._backend.select(scope, chosen, self._now()))
             if left:
                 found["memories"] = left
-        if self._backend.status(self._namespace).scrub_pending:
+        if status.scrub_pending:
             found["files that wait to be scrubbed"] = 1
         if texts and isinstance(self._backend, OnDisk):
             for path in self._backend.files():
@@ -1187,11 +1195,17 @@ class Memory:
     def audit(self) -> builtins.list[Act]:
         """What administrators and agents did here, oldest first, without content: purges with their receipts, holds, imports;
 
-        and, as the history itself tells it, what was forgotten, released, pruned, rewound, undone and restored.
+        and, as the history itself tells it, what was forgotten, released, pruned, rewound, undone and restored. While the primary
+        of a file is away it is what the file knows, and `degraded` says so.
         """
         from memgraph.ledger import acts_of
 
-        told = acts_of(self._namespace, _operations(self._backend.operations(self._scope())))
+        try:
+            told = acts_of(self._namespace, _operations(self._backend.operations(self._scope())))
+        except UnavailableError:
+            if not isinstance(self._backend, Replica):
+                raise
+            told = acts_of(self._namespace, _operations(self._backend.here.operations(self._scope())))
         return sorted([*told, *self._ledger.acts()], key=lambda act: (act.at, act.id))
 
     # ---- administration
@@ -1199,7 +1213,8 @@ class Memory:
     def export_to(self, path: str | Path, *, subtree: bool = False, progress: Progress | None = None) -> int:
         """Write everything of the namespace to a file of JSON lines, without loss; returns how many lines.
 
-        The file is complete or not there. progress: called with the number of lines written so far.
+        The file is complete or not there. progress: called with the number of lines written so far. Raises UnavailableError while
+        the primary of a file is away: open the file without it to export what it holds itself.
         """
         from memgraph import interchange
 
@@ -1395,6 +1410,12 @@ class Memory:
 
 def _op_id() -> str:
     return new_id()
+
+
+def _stores(status: StoreStatus) -> str:
+    """What answers now: a store, and its primary if that is in touch."""
+    both = status.sync is not None and status.sync.breaker == "closed"
+    return f"{status.store} with {status.sync.primary}" if both and status.sync is not None else status.store
 
 
 def _units(value: object) -> Sequence[int] | None:

@@ -684,7 +684,8 @@ class SyncDiff(Value):
     """Where a local store and its primary differ. buckets: those that do. compared: memories looked at.
 
     only_local, only_primary: facts that one side lacks, of whole memories and of what happened to them.
-    repaired: operations that were news to the side they were sent to; None where nothing was sent.
+    repaired: operations that were news to the side they were sent to; None where nothing was sent. left: memories that a side
+    lacks all the same: they were purged there, which nothing brings back.
     """
 
     namespaces: tuple[str, ...]
@@ -693,6 +694,7 @@ class SyncDiff(Value):
     only_local: int = 0
     only_primary: int = 0
     repaired: int | None = None
+    left: int = 0
 
     @property
     def equal(self) -> bool:

@@ -6,6 +6,7 @@
 //   slots: those of the key's slot; stands_for: the origin's version of a restored copy, else version;
 //   past: true when it describes the past; micros: Unix microseconds of the version; props: the properties but recorded_at and status,
 //   named by the caller alone.
+// The place of an origin, which is made to lock it, goes again if the copy was refused.
 // Everything that is read of a row is read within its own subquery: no row waits in memory for the others.
 // Returns one row per input row: made = 1 if it was written now; version as stored: null if a tombstone refused it and only an empty
 // place was left, which the caller buries in the SAME transaction (write/purge_lock, write/purge_bury); latest: the greatest version
@@ -86,6 +87,11 @@ CALL (row) {
     FOREACH (_ IN CASE WHEN status = 'forgotten' THEN [1] ELSE [] END | SET m:Forgotten)
     FOREACH (_ IN CASE WHEN status IN ['released', 'pruned'] THEN [1] ELSE [] END | SET m:Expired)
     RETURN count(*) AS made
+  }
+  CALL (row) {
+    WITH row WHERE row.origin IS NOT NULL
+    MATCH (o:Memory {namespace: $namespace, id: row.origin}) WHERE o.version IS NULL AND o.life IS NULL AND NOT EXISTS { (o)--() }
+    DELETE o
   }
   MATCH (m:Memory {namespace: $namespace, id: row.id})
   OPTIONAL MATCH (:MemoryKey {namespace: $namespace, key: row.key})-[:LATEST]->(newest:Memory)

@@ -342,6 +342,8 @@ class Primary(Backend, Protocol):
 class Replica(Protocol):
     """A backend that is kept in step with a primary."""
 
+    here: Backend
+    """The local store alone."""
     near: Backend
     """The same store for reads of what this process has just written or named: it asks the primary only for what is not here."""
 

@@ -88,8 +88,10 @@ def audit_command(call: Call) -> None:
     Purges with their receipts, holds and imports; what was forgotten, released, pruned, rewound, undone and restored.
     It holds no content.
     """
-    acts = call.memory().audit()
+    memory = call.memory()
+    acts = memory.audit()
     call.show(acts, lambda: (_act_line(act) for act in acts) if acts else ["nothing was done"])
+    call.degraded(memory.degraded)
 
 
 def _act_line(act: Act) -> str:

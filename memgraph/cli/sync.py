@@ -11,7 +11,7 @@ import click
 from memgraph.cli.call import PARTIAL, Call, pass_call, verb
 from memgraph.cli.options import subtree_option, yes_option
 from memgraph.cli.output import facts, progress, table, when
-from memgraph.errors import UnsupportedError
+from memgraph.errors import NotFoundError, UnsupportedError
 from memgraph.views.plain import escape
 
 if TYPE_CHECKING:
@@ -63,11 +63,17 @@ def sync_command(
         _status(call, memory)
     elif action == "retry":
         count = memory.retry_dead_letters(units or None)
+        if units and not count:
+            raise NotFoundError("unit: nothing of it was refused", hint="`memgraph sync refused` lists what was.")
         call.show({"queued": count}, lambda: [f"queued {count} operations again"])
     elif action == "refused":
         _refused(call, memory.dead_letters())
     elif action == "drop":
         letters = [letter for letter in memory.dead_letters() if not units or letter.unit in units]
+        if units and not letters:
+            raise NotFoundError("unit: nothing of it was refused", hint="`memgraph sync refused` lists what was.")
+        if any(letter.op == "purge" for letter in letters):
+            call.note("a purge is among them: here it stays done, and on the primary it will not be done")
         if letters:
             call.confirm(f"delete {len(letters)} refused operations for good", yes=yes)
         count = memory.drop_dead_letters(units or None)
@@ -158,6 +164,8 @@ def _compare(call: Call, memory: Memory, subtree: bool, source: Any, yes: bool) 
         call.confirm(f"send what differs, from {source}", yes=yes)
         found = memory.sync_repair(source, subtree=subtree)
     call.show(found.model_dump(mode="json") | {"equal": found.equal}, lambda: _diff_lines(call, found))
+    if found.left:
+        click.get_current_context().exit(PARTIAL)
     if not found.equal and found.repaired is None:
         click.get_current_context().exit(1)
 
@@ -182,3 +190,5 @@ def _diff_lines(call: Call, found: SyncDiff) -> Iterator[str]:
     yield f"{found.only_local} facts are here only, {found.only_primary} on the primary only"
     if found.repaired is not None:
         yield f"sent {found.repaired} operations"
+    if found.left:
+        yield f"{found.left} memories were purged on the side that lacks them, which nothing brings back; purge them for both"

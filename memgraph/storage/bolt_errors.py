@@ -146,6 +146,8 @@ def _why(error: BaseException) -> str:
     causes = "\n".join(_causes(error, 8)).lower()
     if "certificate" in causes or "ssl" in causes:
         return ": no trusted TLS connection"
+    if "timed out" in causes:
+        return ": no answer in time"
     if "http" in causes or "handshake" in causes or "magic" in causes:
         return ": the port does not speak Bolt"
     if "refused" in causes:

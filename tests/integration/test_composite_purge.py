@@ -232,14 +232,73 @@ def test_without_the_extra_the_receipt_of_a_text_purge_promises_nothing(
     assert not any("the purge is queued" in place for place in receipt.not_reached)
 
 
-def test_what_needs_the_primary_says_so_at_once(laptop: Callable[..., Laptop]) -> None:
+def test_what_needs_the_primary_says_so_at_once(laptop: Callable[..., Laptop], tmp_path: Path) -> None:
     a = laptop("a", timeout=0.8, deadline=0.8)
     a.memory.remember("a note", id="n")
     synced(a.memory)
     receipt = a.memory.purge({"ids": ["n"]})
     a.cable.black_hole()
     began = time.monotonic()
-    for ask in (a.memory.audit, lambda: a.memory.verify_purge(receipt)):
+    for ask in (lambda: a.memory.export_to(tmp_path / "export.jsonl"), lambda: a.memory.verify_purge(receipt)):
         with pytest.raises(UnavailableError):
             ask()
+    assert a.memory.audit(), "what the file knows"
+    assert a.memory.degraded is not None
     assert time.monotonic() - began < 10, "not the 30 seconds of a push"
+
+
+def test_a_purge_goes_on_where_writes_wait_for_the_primary(laptop: Callable[..., Laptop], neo4j_server: Server) -> None:
+    """The note that it begins is written here; only what a caller writes waits for the primary, and fails without it."""
+    a = laptop("a", write_concern="primary", pull_every=30.0)
+    a.memory.remember(CANARY, key="k", id="s1")
+    cut(a)
+    receipt = a.memory.purge({"key": "k"})
+    assert receipt.pending
+    assert a.here("s1") is None
+    with pytest.raises(UnavailableError):
+        a.memory.remember("a note")
+    a.cable.heal()
+    in_touch(a.memory)
+    synced(a.memory)
+    assert "s1" not in nodes(neo4j_server, a.memory.path)
+    assert [act.what for act in a.memory.audit()] == ["purge"]
+
+
+def test_what_looks_at_both_sides_hears_at_once_that_nobody_is_there(laptop: Callable[..., Laptop]) -> None:
+    a = laptop("a", timeout=0.8, deadline=0.8)
+    a.memory.remember("a note", id="n")
+    synced(a.memory)
+    a.cable.black_hole()
+    for ask in (a.memory.sync, a.memory.sync_diff, lambda: a.memory.sync_repair("newest")):
+        began = time.monotonic()
+        with pytest.raises(UnavailableError, match=r"cannot be reached|does not answer"):
+            ask()
+        assert time.monotonic() - began < 5, "not the 30 seconds of a push"
+    began = time.monotonic()
+    assert [problem.code for problem in a.memory.check().problems] == ["away"]
+    assert time.monotonic() - began < 5
+
+
+def test_a_refused_purge_that_is_dropped_is_told_as_a_difference_that_stays(
+    laptop: Callable[..., Laptop], neo4j_server: Server, tmp_path: Path
+) -> None:
+    b = laptop("b")
+    b.memory.remember("evidence", id="e", subject="bob")
+    synced(b.memory)
+    cut(b)
+    b.memory.purge({"subject": "bob"})
+    with replica(tmp_path / "counsel.db", b.memory.path, neo4j_server) as counsel:
+        counsel.sync()
+        hold = counsel.hold({"subject": "bob"})
+        in_touch(counsel)
+        back(b)
+        assert b.memory.sync().dead_letters > 0
+        b.memory.drop_dead_letters()
+        counsel.lift_hold(hold.id)
+        in_touch(counsel)
+    for _ in range(2):
+        repaired = b.memory.sync_repair("primary")
+        assert (repaired.left, repaired.equal) == (1, False)
+    assert b.memory.sync_repair("newest").left == 0, "what is purged on one side is purged on both"
+    assert b.memory.sync_diff().equal
+    assert nodes(neo4j_server, b.memory.path) == []

@@ -24,7 +24,7 @@ from memgraph.backends.base import Draft
 from memgraph.backends.neo4j import writer
 from memgraph.backends.neo4j.backend import Neo4jBackend
 from memgraph.errors import ClockDriftError, ConflictError, MemgraphError, NotFoundError
-from memgraph.models import Entry
+from memgraph.models import Entry, Status
 from memgraph.operations import Reinforce, Relate, Remember, Retire
 from tests.conftest import RUN, without_server
 from tests.integration.child import ROOT
@@ -183,6 +183,33 @@ def test_expected_version_lets_one_writer_through_at_a_time(memory: Memory) -> N
     assert now is not None
     assert now.content == "24"
     assert [entry.content for entry in memory.history("counter")] == [str(n) for n in range(25)]
+
+
+def test_a_key_among_its_writers_always_has_a_value(memory: Memory) -> None:
+    """A commit does not become visible all at once: who looks just then must see the old value or the new one, never none."""
+    memory.remember("0", key="counter")
+    done = threading.Event()
+
+    def write(writer: int) -> None:
+        for n in range(40):
+            memory.remember(f"{writer} {n}", key="counter")
+
+    def read() -> list[str]:
+        odd = []
+        while not done.is_set():
+            if memory.current("counter") is None:
+                odd.append("current")
+            for name, line in (("history", memory.history("counter")), ("lineage", memory.lineage("counter").entries)):
+                if sum(entry.status is Status.ACTIVE for entry in line) != 1:
+                    odd.append(name)
+        return odd
+
+    def write_all() -> None:
+        together([lambda w=w: write(w) for w in range(3)])  # type: ignore[misc]
+        done.set()
+
+    answers = together([write_all, read, read])
+    assert answers == [None, [], []]
 
 
 def test_a_restore_among_writers_is_one_of_the_writes(memory: Memory) -> None:

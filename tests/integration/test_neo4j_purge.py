@@ -13,6 +13,7 @@ import neo4j
 import pytest
 
 from memgraph import Memory
+from memgraph.backends.base import Scope
 from memgraph.checks import ledger_of
 from memgraph.models import CheckReport, Filters, Problem
 from tests.conftest import started
@@ -209,3 +210,19 @@ def test_after_a_purge_a_dump_of_the_server_holds_nothing_of_it(memory: Memory, 
     assert CANARY not in receipt.model_dump_json()
     assert memory.verify_purge(receipt, {"subject": "bob"}).ok
     assert [entry.id for entry in memory.list(ANY)] == ["other"]
+
+
+def test_a_copy_that_is_refused_leaves_no_place_of_its_origin(memory: Memory, driver: neo4j.Driver) -> None:
+    """Somebody restored a memory while another purged it: the purge came first, and the origin is locked for the copy."""
+    first = memory.remember("the secret", key="k", id="origin")
+    memory.remember("later", key="k", id="later")
+    memory.restore(first.id)
+    copy = next(each for each in memory.backend.operations(Scope(memory.path)) if getattr(each, "restores", None))
+    memory.purge({"ids": ["origin"]})
+    memory.backend.apply([copy])
+    ids = [
+        record["id"]
+        for record in by_hand(driver, "MATCH (m:Memory {namespace: $ns}) RETURN m.id AS id", ns=memory.path)
+    ]
+    assert ids == ["later"]
+    assert not named(memory.check(), memory, "dead")

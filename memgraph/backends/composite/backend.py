@@ -15,6 +15,7 @@ from memgraph.backends.composite.link import Link
 from memgraph.backends.composite.pull import Progress
 from memgraph.backends.composite.reading import Answer, Mode, Reading
 from memgraph.backends.local.backend import LocalBackend
+from memgraph.checks import LEDGER
 from memgraph.errors import ConflictError, UnavailableError
 from memgraph.models import (
     BackupReport,
@@ -39,7 +40,7 @@ from memgraph.models import (
     SyncReport,
     SyncSource,
 )
-from memgraph.operations import Operation, Unknown
+from memgraph.operations import Operation, Remember, Unknown
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -84,6 +85,7 @@ class CompositeBackend:
         self.local, self.primary = local, primary
         self.mode, self.write_concern, self.deadline = mode, write_concern, deadline
         self.link = Link(local, primary, pusher or primary, pull_every, max_clock_drift, deadline)
+        self.here: Backend = local
         self.reading = Reading(self.link, deadline)
         self.near: Backend = self if mode == "local_first" else _Near(self)
         if self.link.outbox.newest() or self.link.outbox.selectors():
@@ -104,8 +106,9 @@ class CompositeBackend:
         if any(draft.if_absent or draft.expected_version is not None for draft in drafts):
             return conditional.write(self, drafts)
         results = self.local.write(drafts)
-        self.link.wake(urgent=self.write_concern == "primary")
-        if self.write_concern == "local" or not results:
+        waits = self.write_concern == "primary" and not all(_is_act(draft.operation) for draft in drafts)
+        self.link.wake(urgent=waits)
+        if not waits or not results:
             return results
         self._await_primary(results, drafts[0].operation.namespace)
         return [self.on_both(result) for result in results]
@@ -277,17 +280,20 @@ class CompositeBackend:
 
     def sync(self, scope: Scope, progress: Progress | None = None) -> SyncReport:
         """Push what waits, and pull what others wrote in a scope. Raises UnavailableError and others."""
+        self.reading.sign_of_life()
         found = report.sync(self.link, scope, progress)
         self.reading.renew()
         return found
 
     def sync_diff(self, scope: Scope) -> SyncDiff:
         """Compare both sides, fact by fact. Writes that are on their way count as differences."""
-        return compare.diff(self.local, self.link.pusher, self.link.puller.names(scope, self.link.pusher))[0]
+        primary = self.reading.sign_of_life()
+        return compare.diff(self.local, primary, self.link.puller.names(scope, primary))[0]
 
     def sync_repair(self, scope: Scope, source: SyncSource, dry_run: bool) -> SyncDiff:
         """Send each side what it lacks: "primary" to here, "local" to there, "newest" both ways."""
-        return compare.repair(self.local, self.link, self.link.puller.names(scope, self.link.pusher), source, dry_run)
+        primary = self.reading.sign_of_life()
+        return compare.repair(self.local, self.link, self.link.puller.names(scope, primary), source, dry_run)
 
     def dead_letters(self) -> builtins.list[DeadLetter]:
         """What the primary refused for good."""
@@ -388,6 +394,11 @@ def over(
     except BaseException:
         local.close()
         raise
+
+
+def _is_act(operation: Operation) -> bool:
+    """Whether this notes what an administrator does: that must not fail because the primary is away, or the act would."""
+    return isinstance(operation, Remember) and operation.kind == "act" and operation.namespace.split("/")[0] == LEDGER
 
 
 class _Near(CompositeBackend):

@@ -102,7 +102,11 @@ def repair(local: LocalBackend, link: Link, names: Sequence[str], source: SyncSo
             while part := list(islice(items, _PAGE)):
                 local.database.write(lambda connection, part=part: append_each(connection, part))  # type: ignore[misc]
             news += link.push()
-    return found.model_copy(update={"repaired": news})
+    link.push()
+    after = diff(local, link.pusher, list(ids))[0].buckets
+    left = sum(each.missing_local for each in after if source != "local")
+    left += sum(each.missing_primary for each in after if source != "primary")
+    return found.model_copy(update={"repaired": news, "left": left})
 
 
 def _touches(item: Item, ids: set[str]) -> bool:

@@ -23,10 +23,7 @@ def write(whole: CompositeBackend, drafts: Sequence[Draft]) -> list[Entry | str]
     ids = [draft.operation.id for draft in drafts if isinstance(draft.operation, Remember)]
     whole.link.complain()
     if not whole.link.breaker.closed:
-        raise UnavailableError(
-            f"a condition can be judged by {whole.primary.where} alone, which cannot be reached; nothing was written",
-            hint="Try again later, or write without a condition.",
-        )
+        raise _unjudged(whole)
     for path in dict.fromkeys(draft.operation.namespace for draft in drafts):
         scope = Scope(path)
         if not whole.link.wait(whole.link.outbox.newest(scope), scope, max(0.0, until - time.monotonic())):
@@ -35,6 +32,12 @@ def write(whole: CompositeBackend, drafts: Sequence[Draft]) -> list[Entry | str]
                 "earlier writes have not reached the primary yet, so the condition cannot be judged; nothing was written",
                 hint="Try again later.",
             )
+    if whole.link.drift is None:  # it was never in touch: what cannot be sent is not in doubt
+        try:
+            whole.link.look_at_clock()
+        except UnavailableError as error:
+            whole.reading.failed(error)
+            raise _unjudged(whole) from None
     try:
         results = whole.primary.write(drafts)
     except UnavailableError as error:
@@ -62,6 +65,13 @@ def write(whole: CompositeBackend, drafts: Sequence[Draft]) -> list[Entry | str]
     whole.local.receive(done, [], lambda *_: None)
     _pull(whole, others)  # the id was there already, with other attributes: take them from where they are
     return [whole.on_both(result) for result in results]
+
+
+def _unjudged(whole: CompositeBackend) -> UnavailableError:
+    return UnavailableError(
+        f"a condition can be judged by {whole.primary.where} alone, which cannot be reached; nothing was written",
+        hint="Try again later, or write without a condition.",
+    )
 
 
 def _pull(whole: CompositeBackend, paths: Iterable[str]) -> None:

@@ -56,7 +56,7 @@ class Link:
     primary: asked by callers, with short deadlines. pusher: the same one with long deadlines, for the queue.
     pull_every: seconds between pulls of what others wrote; None: no thread, what waits is pushed when it is waited for.
     max_drift: seconds that a version may run ahead of the primary's clock. deadline: seconds without an answer to a push after
-    which somebody who waits for it has the primary asked for a sign of life.
+    which somebody who waits for it has the primary asked for a sign of life. taken: how many operations the primary took so far.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Link:
         self.breaker = Breaker()
         self.drift: float | None = None
         self.problem: MemgraphError | None = None
-        self.held = 0
+        self.held = self.taken = 0
         self.followed: set[str] = set()
         self._pull_every, self._max_drift, self._deadline = pull_every, max_drift, deadline
         self._rows = _ROWS[0]
@@ -325,7 +325,9 @@ class Link:
             return self._apart(units, error)
         self._give_way(pushed.earlier)  # first: whoever dies in between sends it once more and hears the same
         self.outbox.done(units, pushed.feeds)
-        return sum(len(unit.items) for unit in units)
+        taken = sum(len(unit.items) for unit in units)
+        self.taken += taken
+        return taken
 
     def _takes_another(self, unit: Unit, error: MemgraphError) -> bool:
         """Whether it is this unit that the primary fails at, as it takes another; in which order they arrive is all the same."""

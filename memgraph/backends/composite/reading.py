@@ -137,15 +137,25 @@ class Reading:
         self.link.complain()
         try:
             if self.link.breaker.state == "open":
-                raise UnavailableError(f"{self.primary.where} cannot be reached: {self.link.breaker.error}")
+                raise UnavailableError(self.link.breaker.error or f"{self.primary.where} cannot be reached")
+            return self.sign_of_life()
+        except UnavailableError as error:
+            raise UnavailableError(
+                f"this needs what others wrote on the primary: {error}",
+                hint="Try again when it is back; open the file without a primary to see what it holds itself.",
+            ) from None
+
+    def sign_of_life(self) -> Primary:
+        """The primary, with its long deadlines, once it has answered something within the short one, or was merely slow.
+
+        Raises UnavailableError, soon, if nothing comes from it.
+        """
+        try:
             self.primary.ping()
         except UnavailableError as error:
             if not getattr(error, "slow", False):
                 self.failed(error)
-                raise UnavailableError(
-                    f"this needs what others wrote on the primary: {error}",
-                    hint="Try again when it is back; open the file without a primary to see what it holds itself.",
-                ) from None
+                raise
         return self.link.pusher
 
 

@@ -22,20 +22,20 @@ def sync(link: Link, scope: Scope, progress: Progress | None) -> SyncReport:
     """Push what waits, and pull what others wrote in a scope. Raises UnavailableError and others."""
     if isinstance(link.problem, AuthError):  # they were tried once
         link.complain()
-    before = link.outbox.depth()
+    before = link.taken
     link.look_at_clock(link.pusher)
     names = link.puller.names(scope, link.pusher)
     pulled = sum(link.pull(path, progress=progress) or 0 for path in names)
     for path in sorted({ledger for each in names for ledger in ledgers_of(each)}):
         link.pull(path)
-    pushed = link.push()
+    link.push()
     link.purge_pending()
     pulled += sum(link.pull(path, progress=progress) or 0 for path in names)
     link.problem = None
     depth = link.outbox.depth()
     return SyncReport(
         namespaces=tuple(names),
-        pushed=max(pushed, before.queued - depth.queued - (depth.dead_letters - before.dead_letters)),
+        pushed=link.taken - before,
         pulled=pulled,
         waiting=depth.queued,
         dead_letters=depth.dead_letters,
@@ -46,7 +46,7 @@ def check(whole: CompositeBackend, repair: bool, reindex: bool) -> CheckReport:
     """Look for damage and broken laws on both sides; a primary that is away is one of the problems."""
     here = whole.local.check(repair, reindex)
     try:
-        there = whole.link.pusher.check(repair, reindex)
+        there = whole.reading.sign_of_life().check(repair, reindex)
     except UnavailableError as error:
         whole.reading.failed(error)
         away = Problem(

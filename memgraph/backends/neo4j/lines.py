@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from memgraph.backends.base import Scope
 from memgraph.backends.neo4j.damage import sound_edge, status_of
-from memgraph.backends.neo4j.reads import PAGE, all_matching, by_ids, parts, spaces
+from memgraph.backends.neo4j.reads import PAGE, all_matching, as_found, by_ids, parts, spaces
 from memgraph.backends.neo4j.rows import events, sound, sound_times
 from memgraph.clock import recorded_at
 from memgraph.models import Change, ChangeSet, Edge, Entry, Event, Lineage, Neighbourhood, Selector, Status
@@ -79,7 +79,7 @@ def lineage(runner: Runner, path: str, key_or_id: str, now: datetime) -> Lineage
     ids = ids or line_of(runner, path, key_or_id)
     if not ids:
         return None
-    entries = sorted(by_ids(runner, path, sorted(ids), now).values(), key=lambda each: (each.version, each.id))
+    entries = sorted(as_found(runner, path, sorted(ids), now).values(), key=lambda each: (each.version, each.id))
     edges = _edges(runner, path, ids, _LINE)
     active = [each.id for each in entries if each.status is Status.ACTIVE]
     return Lineage(

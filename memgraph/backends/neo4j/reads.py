@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final, Literal
@@ -19,6 +20,7 @@ from memgraph.storage.bolt import Runner
 __all__ = [
     "PAGE",
     "all_matching",
+    "as_found",
     "by_ids",
     "count",
     "current",
@@ -33,6 +35,7 @@ __all__ = [
 ]
 
 PAGE: Final = 1000  # rows of one statement
+_LOOKS: Final = (0.0, 0.001, 0.002, 0.004)  # seconds before each look at a key whose value is just being replaced
 
 
 def namespaces(runner: Runner, prefix: str | None) -> list[str]:
@@ -54,6 +57,24 @@ def by_ids(runner: Runner, path: str, ids: Sequence[str], now: datetime) -> dict
         rows = runner.run("read/entries", namespace=path, ids=part)
         found |= {row["memory"]["id"]: entry(row["memory"], now, row["superseded_by"]) for row in rows}
     return {id: found[id] for id in ids if id in found}
+
+
+def as_found(runner: Runner, path: str, ids: Sequence[str], now: datetime) -> dict[str, Entry]:
+    """The memories with these ids, as they were when the ids were read: what has been superseded since is shown as it was."""
+    found = by_ids(runner, path, ids, now)
+    unclear = [id for id, each in found.items() if each.status is Status.SUPERSEDED and each.superseded_by is None]
+    if unclear:  # by something that is being committed, or that was purged: a second look tells
+        found |= by_ids(runner, path, unclear, now)
+    return {
+        id: each if each.superseded_by is None or each.superseded_by in found else _before(each, now)
+        for id, each in found.items()
+    }
+
+
+def _before(superseded: Entry, now: datetime) -> Entry:
+    """A memory as it was before it was superseded."""
+    over = superseded.expires_at is not None and superseded.expires_at <= now
+    return superseded.model_copy(update={"status": Status.EXPIRED if over else Status.ACTIVE, "superseded_by": None})
 
 
 def parts(items: list[Any]) -> Iterator[list[Any]]:
@@ -132,11 +153,25 @@ def current(
 ) -> Entry | None:
     """A key's current memory; or as known, or as true in the world, at an instant."""
     if known_at is None and valid_at is None:
-        rows = runner.run("read/current", namespace=path, key=key)
-        found = entry(rows[0]["memory"], now) if rows else None
-        return found if found is not None and found.status is Status.ACTIVE else None
+        return _current(runner, path, key, now)
     chosen = facts_of(runner, path, [key], now, known_at, valid_at).get(key)
     return None if chosen is None else by_ids(runner, path, [chosen], now).get(chosen)
+
+
+def _current(runner: Runner, path: str, key: str, now: datetime) -> Entry | None:
+    for pause in _LOOKS:
+        time.sleep(pause)
+        rows = runner.run("read/current", namespace=path, key=key)
+        if not rows:
+            return None
+        memory, head = rows[0]["memory"], rows[0]["head"]
+        if memory is not None:
+            found = entry(memory, now)
+            if found.status is not Status.SUPERSEDED:  # else it is being replaced at this moment
+                return found if found.status is Status.ACTIVE else None
+        elif head in laws.RETIRED:
+            return None
+    return None
 
 
 def facts_of(
