@@ -487,6 +487,17 @@ def test_other_programs_nodes_are_left_alone(run: Run, ask: Ask, driver: neo4j.D
         assert session.run("MATCH (m:Memory {hand: $ns}) RETURN count(m)", ns=space).single(strict=True)[0] == 1
 
 
+def test_a_line_that_is_drawn_again_keeps_its_reasons(ask: Ask, driver: neo4j.Driver, space: str) -> None:
+    """People read them on the arrows."""
+    ask("remember", "old", "--key", "k")
+    ask("remember", "new", "--key", "k", "--reason", "moved")
+    by_hand(driver, "MATCH ({namespace: $ns})-[r:SUPERSEDES]->() DELETE r", space)
+    assert set(ask("doctor", "--repair", "--yes")["mended"]) == {"line"}
+    with driver.session() as session:
+        arrows = session.run("MATCH ({namespace: $ns})-[r:SUPERSEDES]->() RETURN r.reason AS reason", ns=space).value()
+    assert arrows == ["moved"]
+
+
 def test_a_purge_holds_after_people_deleted_the_key(run: Run, ask: Ask, driver: neo4j.Driver, space: str) -> None:
     """The doctor draws a deleted MemoryKey again with what a purge left on it: nothing older becomes current."""
     ask("remember", "old", "--key", "k")
