@@ -24,9 +24,9 @@ __all__ = ["SECTIONS", "cli", "exit_code", "main"]
 
 # Commands by section, with the module that holds each; a module is loaded only when its command is.
 SECTIONS: Final[dict[str, dict[str, str]]] = {
-    "Read": dict.fromkeys(
-        ("get", "current", "history", "lineage", "neighbours", "list", "count", "search", "diff", "namespaces"), "read"
-    ),
+    "Read": dict.fromkeys(("get", "current", "history"), "read")
+    | {"lineage": "lineage"}
+    | dict.fromkeys(("neighbours", "list", "count", "search", "diff", "namespaces"), "read"),
     "Write": dict.fromkeys(
         ("remember", "remember-many", "supersede", "relate", "unrelate", "feedback", "forget", "restore"), "write"
     ),
