@@ -1,4 +1,4 @@
-"""A namespace with one of each case that people look at in Neo4j Browser, written through Memory, over the last 200 days."""
+"""A namespace with one of each case that people look at, written through Memory, over the last 200 days."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from memgraph import Memory
+from memgraph.backends.base import Backend
 from memgraph.backends.neo4j.backend import Neo4jBackend
 from tests.neo4j_server import Server
 
-__all__ = ["CITY", "HOMES", "HOSTILE", "Sample", "days_ago", "fill"]
+__all__ = ["CITY", "HOMES", "HOSTILE", "Days", "Sample", "days_ago", "fill", "on_server"]
 
 CITY = "ada/city"
 HOSTILE = "<script>alert('x')</script> \"quoted\" <b>&amp;"
@@ -53,10 +54,14 @@ class Sample:
     receipt: str
 
 
-def fill(server: Server, namespace: str) -> Sample:
-    """Write the sample."""
+def on_server(server: Server, namespace: str) -> Sample:
+    """Write the sample to a server."""
     days = Days(200)
-    backend = Neo4jBackend(server.uri, auth=server.auth, timeout=20, clock=days)
+    return fill(Neo4jBackend(server.uri, auth=server.auth, timeout=20, clock=days), namespace, days)
+
+
+def fill(backend: Backend, namespace: str, days: Days) -> Sample:
+    """Write the sample to a store, whose clock is `days`, and close it."""
     with Memory(backend, namespace=namespace, clock=days) as memory:
         ids: dict[str, str] = {}
         between = datetime.now(UTC)
