@@ -19,7 +19,7 @@ VERBS = sorted(name for name in vars(Memory) if not name.startswith("_") and nam
 NAMED_OTHERWISE = {"check": "doctor", "set_up": "init", "export_to": "export", "import_from": "import"}
 NAMED_OTHERWISE |= dict.fromkeys(("sync_diff", "sync_repair", "dead_letters", "retry_dead_letters"), "sync")
 NAMED_OTHERWISE |= {"restorable": "restore", "verify_purge": "purge", "holds": "hold", "lift_hold": "hold"}
-BESIDE = {"tour", "config", "completion"}
+BESIDE = {"tour", "config", "completion", "browser"}
 
 
 def command_of(verb: str) -> str:

@@ -4,4 +4,7 @@
 MATCH (memory:Memory {namespace: $namespace, id: $id})
 MATCH path = (memory)-[:SUPERSEDES|RESTORES|RELATES_TO|CURRENT|LATEST|PAST*0..2]-(other)
 WHERE all(node IN nodes(path) WHERE NOT node:Memory OR node.version IS NOT NULL)
-RETURN path LIMIT 300
+WITH path LIMIT 300
+WITH collect(path) AS paths WHERE paths <> []
+RETURN COLLECT { UNWIND paths AS path UNWIND nodes(path) AS node RETURN DISTINCT node } AS nodes,
+       COLLECT { UNWIND paths AS path UNWIND relationships(path) AS step RETURN DISTINCT step } AS steps

@@ -4,4 +4,7 @@
 MATCH (memory:Memory) WHERE memory.namespace = $namespace AND memory.key = $key AND memory.version >= ''
 OPTIONAL MATCH (key:MemoryKey)-[place:CURRENT|LATEST|PAST]->(memory)
 OPTIONAL MATCH (memory)-[step:SUPERSEDES|RESTORES]-(other:Memory) WHERE other.version IS NOT NULL
-RETURN memory, key, place, step, other
+WITH collect(DISTINCT memory) AS memories, collect(DISTINCT key) AS keys, collect(DISTINCT place) AS places,
+     collect(DISTINCT step) AS steps, collect(DISTINCT other) AS others
+WHERE memories <> []
+RETURN memories, keys, places, steps, others

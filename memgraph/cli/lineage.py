@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from memgraph import checks
 from memgraph.cli.call import Call, pass_call, verb
 from memgraph.cli.files import check_free, write_file
 from memgraph.cli.options import given
@@ -62,6 +63,8 @@ def lineage_command(
         raise click.UsageError("Give one of --html, --mermaid and --dot.")
     if force and html is None:
         raise click.UsageError("--force goes with --html.")
+    if key_or_id is not None:
+        key_or_id = checks.name(key_or_id, "key_or_id")
     memory = call.memory()
     if html is not None:
         check_free(Path(html), force=force)

@@ -34,7 +34,8 @@ SECTIONS: Final[dict[str, dict[str, str]]] = {
     | dict.fromkeys(("hold", "audit"), "ledger"),
     "Move": dict.fromkeys(("export", "import", "graph"), "transfer") | {"backup": "backup"},
     "Sync": {"sync": "sync"},
-    "Run": dict.fromkeys(("init", "status", "stats", "doctor", "config", "completion"), "admin") | {"tour": "tour"},
+    "Run": dict.fromkeys(("init", "status", "stats", "doctor", "config", "completion"), "admin")
+    | {"browser": "browser", "tour": "tour"},
 }
 _MODULES: Final = {name: module for section in SECTIONS.values() for name, module in section.items()}
 

@@ -48,44 +48,47 @@ def memory(neo4j_server: Server, sample: Sample) -> Iterator[Memory]:
         yield found
 
 
-def memories(rows: list[dict[str, Any]], *columns: str) -> set[str]:
-    """The ids of the memories in these columns of a graph."""
-    return {row[name]["id"] for row in rows for name in columns if row[name] is not None}
+def names(rows: list[dict[str, Any]], *columns: str) -> set[str]:
+    """The ids, or keys, of the nodes in these columns of a graph's one row."""
+    return {node.get("id", node.get("key")) for row in rows for column in columns for node in row[column]}
 
 
-def edges(rows: list[dict[str, Any]], *columns: str) -> set[tuple[str, str, str]]:
-    """(type, from, to) of the edges in these columns; keys are named by their key."""
-    found = (row[name] for row in rows for name in columns if row[name] is not None)
-    return {
-        (edge.type, *(node.get("id", node.get("key")) for node in (edge.start_node, edge.end_node))) for edge in found
-    }
+def edges(rows: list[dict[str, Any]], column: str) -> set[tuple[str, str, str]]:
+    """(type, from, to) of the edges in a column; each is there once."""
+    found = [
+        (edge.type, *(node.get("id", node.get("key")) for node in (edge.start_node, edge.end_node)))
+        for row in rows
+        for edge in row[column]
+    ]
+    assert len(found) == len(set(found))
+    return set(found)
 
 
 def test_lineage_graph(ask: Ask, sample: Sample) -> None:
     """Every memory of the key, each step with its reason, the key's arrows, and what is of the past beside the line."""
     rows = ask("lineage_graph", key=CITY)
     homes = [sample.ids[f"home {number}"] for number in range(1, 6)]
-    assert memories(rows, "memory") == {*homes, sample.ids["over"]}
-    steps = edges(rows, "step")
+    assert names(rows, "memories") == {*homes, sample.ids["over"]}
+    steps = edges(rows, "steps")
     assert steps == {("SUPERSEDES", new, old) for old, new in itertools.pairwise(homes)}
-    assert edges(rows, "place") == {
+    assert edges(rows, "places") == {
         ("CURRENT", CITY, homes[-1]),
         ("LATEST", CITY, homes[-1]),
         ("PAST", CITY, sample.ids["over"]),
     }
-    reasons = {row["step"].start_node["id"]: row["step"]["reason"] for row in rows if row["step"] is not None}
+    reasons = {step.start_node["id"]: step["reason"] for step in rows[0]["steps"]}
     assert reasons == {homes[at]: HOMES[at][1] for at in range(1, 5)}
 
 
 def test_lineage_graph_of_a_key_that_has_no_value_any_more(ask: Ask, sample: Sample) -> None:
     """What is forgotten stays on its key, and a restored copy leads to its origin."""
-    assert edges(ask("lineage_graph", key="ada/phone"), "place") == {("LATEST", "ada/phone", sample.ids["phone"])}
+    assert edges(ask("lineage_graph", key="ada/phone"), "places") == {("LATEST", "ada/phone", sample.ids["phone"])}
     again, before = sample.ids["name again"], sample.ids["name"]
-    assert edges(ask("lineage_graph", key="ada/name"), "step") == {
+    assert edges(ask("lineage_graph", key="ada/name"), "steps") == {
         ("RESTORES", again, before),
         ("SUPERSEDES", again, before),
     }
-    assert len(memories(ask("lineage_graph", key=HOSTILE), "memory")) == 2
+    assert len(names(ask("lineage_graph", key=HOSTILE), "memories")) == 2
     assert ask("lineage_graph", key="nobody") == []
 
 
@@ -116,15 +119,17 @@ def test_lineage_timeline_tells_what_happened(ask: Ask, sample: Sample) -> None:
 def test_around_memory(ask: Ask, sample: Sample, memory: Memory) -> None:
     """As far as two steps, and no further."""
     ids = sample.ids
-    paths = [row["path"] for row in ask("around_memory", id=ids["lesson"])]
-    found = {node.get("id", node.get("key")) for path in paths for node in path.nodes}
-    assert found == {ids["lesson"], ids["plan"], ids["flats"], ids["home 4"]}
-    assert max(len(path) for path in paths) == 2
-    around = memory.neighbours(ids["plan"], depth=2)
-    assert {entry.id for entry in around.entries} < {
-        node["id"] for row in ask("around_memory", id=ids["plan"]) for node in row["path"].nodes if "id" in node
+    rows = ask("around_memory", id=ids["lesson"])
+    assert names(rows, "nodes") == {ids["lesson"], ids["plan"], ids["flats"], ids["home 4"]}
+    assert edges(rows, "steps") == {
+        ("RELATES_TO", ids["lesson"], ids["plan"]),
+        ("RELATES_TO", ids["plan"], ids["flats"]),
+        ("RELATES_TO", ids["plan"], ids["home 4"]),
     }
-    assert [len(row["path"]) for row in ask("around_memory", id=ids["wide"])] == [0]
+    around = memory.neighbours(ids["plan"], depth=2)
+    assert {entry.id for entry in around.entries} < names(ask("around_memory", id=ids["plan"]), "nodes")
+    assert names(ask("around_memory", id=ids["wide"]), "nodes") == {ids["wide"]}
+    assert ask("around_memory", id="nobody") == []
 
 
 def test_known_at(ask: Ask, sample: Sample, memory: Memory) -> None:
@@ -179,13 +184,13 @@ def test_restorable(ask: Ask, sample: Sample, memory: Memory) -> None:
 
 def test_subject(ask: Ask, sample: Sample, memory: Memory) -> None:
     rows = ask("subject", subject="ada")
-    assert memories(rows, "memory") == {e.id for e in memory.list({"subject": "ada", "status": "any"}, limit=1000)}
-    found = edges(rows, "edge")
+    assert names(rows, "memories") == {e.id for e in memory.list({"subject": "ada", "status": "any"}, limit=1000)}
+    found = edges(rows, "steps")
     assert ("SUPERSEDES", sample.ids["final"], sample.ids["draft"]) in found
     assert ("RELATES_TO", sample.ids["plan"], sample.ids["home 4"]) in found
-    assert memories(rows, "other") > {sample.ids["plan"]}
+    assert names(rows, "others") > {sample.ids["plan"]}
     assert {("CURRENT", CITY, sample.ids["home 5"]), ("LATEST", "ada/phone", sample.ids["phone"])} < edges(
-        rows, "place"
+        rows, "places"
     )
 
 
@@ -254,7 +259,7 @@ def test_arrows_keep_their_reasons(ask: Ask, neo4j_server: Server) -> None:
     with Memory(Neo4jBackend(neo4j_server.uri, auth=neo4j_server.auth, timeout=20), namespace=space) as memory:
         first, second, third = (memory.remember(text, key="k", reason=f"why {text}").id for text in "abc")
         memory.purge({"ids": [second]})
-        arrows = {row["step"] for row in ask("lineage_graph", namespace=space, key="k")}
+        arrows = ask("lineage_graph", namespace=space, key="k")[0]["steps"]
         assert [(each.start_node["id"], each.end_node["id"], each["reason"]) for each in arrows] == [
             (third, first, "why c")
         ]
