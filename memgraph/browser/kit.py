@@ -20,6 +20,9 @@ _ADDRESS: Final = "{{address}}"  # in the guide: where its files are served
 _QUERY: Final = re.compile(r"\{\{query (\w+)\}\}")
 _PARAMETER: Final = re.compile(r"\$(\w+)")
 _ESCAPES: Final = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_OF_LINKS: Final = (
+    "&%#"  # Browser decodes a whole link before it takes it apart, so that these would end the query there
+)
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,7 @@ def favourites() -> bytes:
 
 def literal(text: str) -> str:
     """A text as Cypher writes it, for a query that is put into a person's editor. What we run ourselves has parameters."""
-    shown = (_ESCAPES.get(c) or (c if c.isprintable() else _by_number(c)) for c in text)
+    shown = (_ESCAPES.get(c) or (c if c.isprintable() and c not in _OF_LINKS else _by_number(c)) for c in text)
     return f"'{''.join(shown)}'"
 
 

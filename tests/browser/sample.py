@@ -14,13 +14,13 @@ from tests.neo4j_server import Server
 __all__ = ["CITY", "HOMES", "HOSTILE", "Days", "Sample", "days_ago", "fill", "on_server"]
 
 CITY = "ada/city"
-HOSTILE = "<script>alert('x')</script> \"quoted\" <b>&amp;"
+HOSTILE = "<script>alert('x')</script> \"quoted\" <b>&amp; 100%41 #1 a\\\\b"
 HOMES = (
     ("Ada lives in Lisbon", None),
-    ("Ada moved to Porto in March", "she corrected the city"),
-    ("Ada lives in Porto, Rua das Flores", "she gave the street"),
-    ("Ada is in Berlin for a six-month stay", "a move for some months"),
-    ("Ada lives in Berlin, Prenzlauer Berg", "the stay became permanent"),
+    ("Ada moved to Porto in March", "she corrected it"),
+    ("Ada lives in Porto, Rua das Flores", "now with a street"),
+    ("Ada is in Berlin for a while", "a new job"),
+    ("Ada lives in Berlin for good", "she likes it there"),
 )
 
 

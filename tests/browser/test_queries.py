@@ -12,10 +12,12 @@ import pytest
 
 from memgraph import Memory
 from memgraph.backends.neo4j.backend import Neo4jBackend
+from memgraph.browser import kit
 from memgraph.storage import queries
 from tests.browser.sample import CITY, HOMES, HOSTILE, Sample, days_ago
 from tests.conftest import RUN
 from tests.neo4j_server import Server
+from tests.unit.test_views import HARD
 
 pytestmark = pytest.mark.neo4j
 
@@ -99,7 +101,10 @@ def test_lineage_timeline(ask: Ask, sample: Sample) -> None:
     assert (over["id"], over["status"], over["true_to"] is None) == (sample.ids["over"], "superseded", False)
     assert [(row["says"], row["why"]) for row in reversed(homes)] == list(HOMES)
     assert [row["status"] for row in homes] == ["active", *["superseded"] * 4]
-    assert [row["replaced"] for row in homes[:2]] == [["Ada is in Berlin for a…"], ["Ada lives in Porto, Rua das…"]]
+    assert [row["replaced"] for row in homes[:2]] == [
+        ["Ada is in Berlin for a while"],
+        ["Ada lives in Porto, Rua das…"],
+    ]
     assert {(row["written_by"], row["session"]) for row in homes[:1]} == {("ada", "s-105")}
     assert datetime.fromisoformat(homes[0]["recorded"]) > sample.between
 
@@ -246,6 +251,12 @@ def test_integrity(problem: str, ask: Ask, neo4j_server: Server, driver: neo4j.D
 def test_integrity_of_the_sample(ask: Ask) -> None:
     """Restores, expiry, the past and purges break nothing."""
     assert ask("integrity") == []
+
+
+@pytest.mark.parametrize("text", [*HARD, HOSTILE, "it's", "\\u0041", "\\\\u0041 \\", "'; MATCH (n) DETACH DELETE n //"])
+def test_a_literal_is_read_back_as_the_text(text: str, driver: neo4j.Driver) -> None:
+    """Whatever a link writes into a query is one text there."""
+    assert driver.execute_query(f"RETURN {kit.literal(text)} AS text").records[0]["text"] == text  # type: ignore[arg-type]
 
 
 def test_every_query_is_tested() -> None:

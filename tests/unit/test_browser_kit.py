@@ -151,6 +151,7 @@ def test_a_text_in_a_query_is_one_literal(text: str) -> None:
     shown = kit.literal(text)
     assert re.fullmatch(r"'(?:[^'\\\n\r]|\\['\\nrt]|\\u[0-9a-f]{4})*'", shown)
     assert shown.isprintable()
+    assert not set(shown) & set("&%#"), "they would end the query in a link"
 
 
 def test_a_query_is_filled_in_once() -> None:
