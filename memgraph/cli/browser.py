@@ -100,10 +100,13 @@ def _link(call: Call, key_or_id: str, browser: str | None, open_: bool) -> None:
     parts = urlsplit(address)
     server = f"{parts.scheme}://{parts.netloc}"
     url = kit.link(browser or _browser_of(address), server, query, settings.neo4j_database)
+    opened = False
     if open_:
-        click.launch(url)
-        call.note("opened in the web browser")
-    call.show({"link": url, "opened": open_}, lambda: [] if open_ else [url])
+        import webbrowser
+
+        opened = webbrowser.open(url)
+        call.note("opened in the web browser" if opened else "no web browser could be opened here; this is the link")
+    call.show({"link": url, "opened": opened}, lambda: [] if opened else [url])
 
 
 def _primary(settings: Settings) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import io
 import json
+import os
 import re
 import signal
 import socket
@@ -273,6 +274,37 @@ def test_favourites_are_written_once(run: Run) -> None:
     assert Path("memgraph.zip").read_bytes() == kit.favourites()
     assert "--force" in run("browser", "favourites", "memgraph.zip", code=4).stderr
     run("browser", "favourites", "memgraph.zip", "--force")
+
+
+def test_a_link_is_printed_or_opened(run: Run, store: Path) -> None:
+    """The file answers what the link leads to, also while its primary is away. BROWSER names the program that opens links."""
+    run("remember", "Porto", "--key", "ada's city")
+    for primary, browser in (
+        ("neo4j://127.0.0.1:9", "http://127.0.0.1:7474/browser/"),
+        ("bolt+s://[::1]:9", "https://[::1]:7473/browser/"),
+    ):
+        url = run("browser", "link", "ada's city", "--primary", primary).stdout.strip()
+        asked = parse_qs(urlsplit(url).query)
+        assert url.startswith(f"{browser}?")
+        assert asked["dbms"] == [primary]
+        assert asked["arg"] == [kit.filled_in("lineage_graph", {"namespace": "default", "key": "ada's city"})]
+    opener = store.parent / "opener"
+    opener.write_text(f'#!/bin/sh\nprintf %s "$1" > "{store.parent}/opened"\n')
+    opener.chmod(0o700)
+    words = ["browser", "link", "ada's city", "--primary", "bolt+s://[::1]:9", "--open"]
+    for program, shown, opened in ((f"{opener} %s", "", True), ("/nowhere %s", f"{url}\n", False)):
+        environ = {**os.environ, "BROWSER": program, "PATH": "/nowhere"}
+        done = subprocess.run(
+            [sys.executable, "-m", "memgraph", *words],
+            env=environ,
+            cwd=PACKAGE,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout == shown
+        assert ("opened in the web browser" in done.stderr) is opened
+    assert (store.parent / "opened").read_text() == url
 
 
 @pytest.mark.parametrize(
