@@ -21,6 +21,7 @@ from memgraph.views.diagram import COLOURS, dot, mermaid
 from memgraph.views.page import page
 from memgraph.views.picture import Picture
 from memgraph.views.plain import escape, shorten
+from tests.conftest import without
 from tests.unit.test_views import DANGEROUS, HARD, T0, edge, entry
 
 HOSTILE = (
@@ -239,8 +240,9 @@ def test_b064_what_a_memory_says_is_text_in_graphviz() -> None:
         assert re.fullmatch(r'  m\d+ (?:-> m\d+ )?\[(?:\w+=(?:"(?:[^"\\]|\\["\\n])*"|\w+)(?:, )?)+\]', each), each
 
 
-@pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz is not installed")
 def test_graphviz_draws_each_text_as_it_is() -> None:
+    if shutil.which("dot") is None:
+        without("WITH GRAPHVIZ", "install it (on Debian: apt-get install graphviz)")
     done = subprocess.run(["dot", "-Tsvg"], input=dot(hostile_picture()).encode(), capture_output=True, check=True)
     drawn = {"".join(text.itertext()).replace("\xa0", " ") for text in ET.fromstring(done.stdout).iter() if text.text}
     for hostile in HOSTILE:
