@@ -86,6 +86,11 @@ class AsyncMemory:
         """The namespace's path."""
         return self.memory.path
 
+    @property
+    def degraded(self) -> str | None:
+        """As `Memory.degraded`."""
+        return self.memory.degraded
+
     namespaces = _awaited(Memory.namespaces)
     remember = _awaited(Memory.remember)
     remember_many = _awaited(Memory.remember_many)
@@ -129,6 +134,7 @@ class AsyncMemory:
     sync_repair = _awaited(Memory.sync_repair)
     dead_letters = _awaited(Memory.dead_letters)
     retry_dead_letters = _awaited(Memory.retry_dead_letters)
+    drop_dead_letters = _awaited(Memory.drop_dead_letters)
 
     async def close(self) -> None:
         """Close the store, for every view of it, and the worker threads."""

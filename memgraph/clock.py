@@ -123,5 +123,5 @@ class Clock:
                 what = f"the store's newest version is {(ms - now) / 1000:.0f} s ahead of this machine's clock"
             raise ClockDriftError(
                 f"{what} (at most {self.max_drift:.0f} s are allowed)",
-                hint="Set the clock right, or wait until it has caught up.",
+                hint="Set the clock right; if it is, `memgraph doctor --repair` stamps anew what was written ahead of it.",
             )

@@ -26,6 +26,7 @@ from memgraph.models import (
     ChangeSet,
     CheckReport,
     ConsolidationReport,
+    Count,
     DeadLetter,
     Diff,
     Edge,
@@ -232,6 +233,13 @@ class Memory:
                 preload=preload,
             )
             if primary is not None:
+                if read_only:
+                    local.close()
+                    raise InvalidInputError(
+                        "is for a file by itself: what its primary has is written into it",
+                        field="read_only",
+                        hint="Leave out the primary, or read_only.",
+                    )
                 from memgraph.backends.composite.backend import over
 
                 backend = over(
@@ -289,6 +297,18 @@ class Memory:
         """The namespace's path, such as "acme/user-1"."""
         return self._namespace
 
+    @property
+    def degraded(self) -> str | None:
+        """Why what is read now may be incomplete; None if nothing is known against it, and for a store without a primary.
+
+        For answers that cannot say so themselves, such as None for a key that another replica may have written.
+        """
+        return self._backend.degraded if isinstance(self._backend, Replica) else None
+
+    def _missing(self, what: str, hint: str | None = None) -> NotFoundError:
+        doubt = self.degraded
+        return NotFoundError(what, hint=f"It may be on the primary: {doubt}." if doubt else hint or "")
+
     def __repr__(self) -> str:
         return f"<Memory {self._namespace!r} on {self._backend.name}>"
 
@@ -302,7 +322,7 @@ class Memory:
         name = checks.name(id, field)
         found = self._backend.get(self._namespace, [name], self._now()).get(name)
         if found is None:
-            raise NotFoundError(f"{field}: no memory of this id in namespace {self._namespace!r}")
+            raise self._missing(f"{field}: no memory of this id in namespace {self._namespace!r}")
         return found
 
     # ---- writing
@@ -491,7 +511,7 @@ class Memory:
         wanted = builtins.list(dict.fromkeys(ids))
         found = self._near.get(self._namespace, wanted, self._now())
         if missing := len(wanted) - len(found):
-            raise NotFoundError(f"{field}: {missing} of {len(wanted)} ids are not in namespace {self._namespace!r}")
+            raise self._missing(f"{field}: {missing} of {len(wanted)} ids are not in namespace {self._namespace!r}")
         return found
 
     def _write(self, *operations: Operation) -> builtins.list[Entry | str]:
@@ -563,7 +583,7 @@ class Memory:
         for edge in self._near.relations(self._namespace, [a]):
             if (edge.source_id, edge.target_id, edge.type) == (a, b, type):
                 return edge
-        raise NotFoundError("no such relation")
+        raise self._missing("no such relation")
 
     def unrelate(self, a: str, b: str, type: str = "related") -> Edge:
         """Take a relation back; returns it as it was. Raises NotFoundError if there is none."""
@@ -629,7 +649,7 @@ class Memory:
         """
         found = self._backend.lineage(self._namespace, checks.name(key_or_id, "key_or_id"), self._now())
         if found is None:
-            raise NotFoundError(f"key_or_id: no memory has this key or id in namespace {self._namespace!r}")
+            raise self._missing(f"key_or_id: no memory has this key or id in namespace {self._namespace!r}")
         return found
 
     def history(self, key_or_id: str) -> Page[Entry]:
@@ -643,7 +663,7 @@ class Memory:
             raise InvalidInputError("must be a whole number from 1 to 10", field="depth")
         found = self._backend.neighbours(self._namespace, checks.name(id, "id"), depth, self._now())
         if found is None:
-            raise NotFoundError(f"id: no memory of this id in namespace {self._namespace!r}")
+            raise self._missing(f"id: no memory of this id in namespace {self._namespace!r}")
         return found
 
     def graph(self, *, subtree: bool = False) -> nx.MultiDiGraph[Any]:
@@ -671,9 +691,10 @@ class Memory:
             if cursor is None:
                 return
 
-    def count(self, filters: Filters | Mapping[str, Any] | None = None, *, subtree: bool = False) -> int:
+    def count(self, filters: Filters | Mapping[str, Any] | None = None, *, subtree: bool = False) -> Count:
         """How many memories match; active ones if the filters name no status."""
-        return self._backend.count(self._scope(subtree), _filters(filters), self._now())
+        found = self._backend.count(self._scope(subtree), _filters(filters), self._now())
+        return found if isinstance(found, Count) else Count.of(found, None)
 
     def search(
         self,
@@ -756,7 +777,7 @@ class Memory:
             of_key = [entry for entry in line.entries if entry.key == key] if line is not None else []
             now = self.current(key)
             if now is None and not of_key:
-                raise NotFoundError(f"key: no memory has this key in namespace {self._namespace!r}")
+                raise self._missing(f"key: no memory has this key in namespace {self._namespace!r}")
             found = now or of_key[-1]
         else:
             found = self._entry(id)
@@ -807,9 +828,7 @@ class Memory:
         return line[-1] if line else self._no_value()
 
     def _no_value(self) -> NoReturn:
-        raise NotFoundError(
-            f"to: the key has no such value in namespace {self._namespace!r}", hint="`history` lists them."
-        )
+        raise self._missing(f"to: the key has no such value in namespace {self._namespace!r}", "`history` lists them.")
 
     def _restoring(self, found: Entry, reason: str | None, changeset: str | None) -> builtins.list[Operation]:
         space = self._namespace
@@ -969,7 +988,7 @@ class Memory:
         name = checks.name(changeset_id, "changeset_id")
         done = self._backend.changeset(self._namespace, name)
         if done is None:
-            raise NotFoundError(f"changeset_id: no such change-set in namespace {self._namespace!r}")
+            raise self._missing(f"changeset_id: no such change-set in namespace {self._namespace!r}")
         undoing = f"undo:{name}"
         already = self._backend.changeset(self._namespace, undoing)
         if already is not None:
@@ -1225,7 +1244,13 @@ class Memory:
             applied += len(part)
             if progress is not None:
                 progress(applied)
+        self._note_import(changed)
         return changed
+
+    def _note_import(self, news: int) -> None:
+        """Write down that an import brought something; one that changed nothing leaves no trace."""
+        if news:
+            self._ledger.note("import", self._operator(None), {"news": news})
 
     def _moved(self, operation: Operation | Unknown, source: str | None) -> Operation | Unknown:
         from memgraph import interchange
@@ -1347,9 +1372,13 @@ class Memory:
         """What the primary refused for good: set aside, so that it does not hold up the rest. Nothing of it is lost."""
         return self._replica.dead_letters()
 
-    def retry_dead_letters(self) -> int:
-        """Queue what was set aside once more; returns how many operations."""
-        return self._replica.retry_dead_letters()
+    def retry_dead_letters(self, units: Sequence[int] | None = None) -> int:
+        """Queue what was set aside once more, all of it or these units; returns how many operations."""
+        return self._replica.retry_dead_letters(_units(units))
+
+    def drop_dead_letters(self, units: Sequence[int] | None = None) -> int:
+        """Delete what was set aside, all of it or these units, in every copy; returns how many operations. It cannot be undone."""
+        return self._replica.drop_dead_letters(_units(units))
 
     def close(self) -> None:
         """Close the store, for every view of it. Closing twice is fine."""
@@ -1366,6 +1395,12 @@ class Memory:
 
 def _op_id() -> str:
     return new_id()
+
+
+def _units(value: object) -> Sequence[int] | None:
+    if value is None or (isinstance(value, Sequence) and all(type(each) is int for each in value)):
+        return value
+    raise InvalidInputError("must be a list of numbers", field="units", hint="`dead_letters` tells them.")
 
 
 def _file(value: object) -> Path:

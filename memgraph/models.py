@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Generic, Literal, TypeVar, overload
 
-from pydantic import BaseModel, ConfigDict, ValidationError, field_serializer, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_serializer, field_validator
 
 from memgraph import checks
 from memgraph.errors import InvalidInputError
@@ -149,6 +149,8 @@ class Entry(Value):
     valid_from, valid_to: when it was true in the world. expires_at: from then on it is neither current nor found.
     confidence: as given at the write, 0 to 1. feedback_count, feedback_sum: how many signals came since, and their weighted sum.
     superseded_by: the id of what replaced it. restores, restores_version: id and version of the memory that it is a copy of.
+    stored_on: after a write the stores that had it when the call returned, after a read the one that answered.
+    degraded: why the answer may be out of date; None if it is not.
     """
 
     id: str
@@ -458,7 +460,10 @@ class ConsolidationReport(Value):
 
 
 class PurgePlan(Value):
-    """What a purge would remove. It holds ids and a digest, no content; it is void once the set has changed."""
+    """What a purge would remove. It holds ids and a digest, no content; it is void once the set has changed.
+
+    by_store: how many memories each store holds of them; "refused": operations that a primary refused, whose memories are not here.
+    """
 
     namespace: str
     subtree: bool = False
@@ -468,6 +473,7 @@ class PurgePlan(Value):
     ids: dict[str, tuple[str, ...]]
     by_kind: dict[str, int]
     by_status: dict[str, int]
+    by_store: dict[str, int] = {}
     digest: str
 
     @field_serializer("selector")
@@ -488,7 +494,8 @@ class PurgeReceipt(Value):
     """Proof of a purge, without content.
 
     removed: counts by kind of copy. scrubbed: whether the write-ahead log was emptied too; where another reader held it,
-    it is emptied at the next chance. not_reached: what may still hold a copy. unknown_ids: ids asked for that were not there.
+    it is emptied at the next chance. not_reached: what may still hold a copy. pending: the primary was away, and has yet to
+    carry it out. unknown_ids: ids asked for that were not there.
     by: who did it, where that is known. signature: Ed25519, hexadecimal, over everything else; see `memgraph.receipts`.
     """
 
@@ -503,6 +510,7 @@ class PurgeReceipt(Value):
     scrubbed: bool
     tombstones: int
     not_reached: tuple[str, ...] = ()
+    pending: bool = False
     unknown_ids: int = 0
     by: str | None = None
     signature: str | None = None
@@ -693,7 +701,10 @@ class SyncDiff(Value):
 
 
 class DeadLetter(Value):
-    """An operation that the primary refused for good: which, why and when. `unit` names what was written together."""
+    """An operation that the primary refused for good: which, why and when. `unit` names what was written together.
+
+    payload: the operation itself, as JSON has it, content included.
+    """
 
     unit: int
     namespace: str
@@ -701,6 +712,7 @@ class DeadLetter(Value):
     version: str
     reason: str
     at: datetime
+    payload: dict[str, Any] = Field(default={}, repr=False)
 
 
 class SyncStatus(Value):
@@ -708,7 +720,8 @@ class SyncStatus(Value):
 
     mode: failover, merge or local_first. breaker: closed (in touch), open (away), half_open (back, catching up).
     error: the last failure. queued, oldest: operations that wait, and since when. held: how many run ahead of the clocks.
-    dead_letters: refused for good. pushed_at, pulled_at: when something last went to the primary, and came from it.
+    dead_letters: refused for good. purges: whose selector waits for the primary.
+    pushed_at, pulled_at: when something last went to the primary, and came from it.
     local_entries, primary_entries: memories of this namespace on each side; None where it could not be asked.
     clock_drift: seconds that the primary's clock is ahead of this machine's. cursors: namespaces that are followed.
     """
@@ -722,6 +735,7 @@ class SyncStatus(Value):
     oldest: datetime | None = None
     held: int = 0
     dead_letters: int = 0
+    purges: int = 0
     pushed_at: datetime | None = None
     pulled_at: datetime | None = None
     clock_drift: float | None = None

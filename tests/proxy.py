@@ -30,6 +30,7 @@ class Proxy:
         self._state: State = "well"
         self._size, self._pause = 0, 0.0
         self._fates: list[Fate] = []
+        self._meanwhile_runs = threading.Lock()
         self._meanwhile: Callable[[], object] | None = None
         self._left: dict[str, int] = {}
         self._changed = threading.Condition()
@@ -194,8 +195,9 @@ class Proxy:
     def _before_the_server_sees_it(self, server: socket.socket) -> None:
         meanwhile, self._meanwhile = self._meanwhile, None
         if meanwhile is not None:
-            _end((server,))  # it rolls back
-            meanwhile()
+            with self._meanwhile_runs:  # the other direction would let the client hear of it
+                _end((server,))  # it rolls back
+                meanwhile()
 
     def _down(self, pair: tuple[socket.socket, ...], swallow: threading.Event) -> None:
         client, server = pair
@@ -206,7 +208,8 @@ class Proxy:
                     break
                 if not self._forward(data, client, "down"):
                     break
-        _end(pair)
+        with self._meanwhile_runs:
+            _end(pair)
 
     def _forward(self, data: bytes, target: socket.socket, direction: str) -> bool:
         """Send data on; False if the connection is to end in the middle of it."""

@@ -22,7 +22,7 @@ BELOW = {  # a room may import itself, values, and these
     "backends.base": set(),
     "backends.local": {"backends.base", "rules", "storage"},
     "backends.neo4j": {"backends.base", "rules", "storage"},
-    "backends.composite": {"backends.base", "backends.local", "backends.neo4j", "rules", "storage"},
+    "backends.composite": {"backends.base", "backends.local", "backends.neo4j", "ledger", "rules", "storage"},
     "interchange": set(),
     "ledger": {"backends.base", "rules"},
     "receipts": set(),

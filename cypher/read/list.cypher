@@ -1,7 +1,8 @@
 // A page of matching memories of these namespaces, newest version first, from a place on.
 // $spaces (namespaces), $limit; the place: $version, $path, $id ('g', '', '' to begin); $since, $until: versions from and before.
 // Filters, each null when it does not narrow: $kinds, $trust, $statuses (lists), $subject, $session, $actor, $source, $pinned;
-// $tags: all of them, [] when it does not narrow; $now: what expires by then is expired.
+// $tags: all of them, [] when it does not narrow; $now: what expires by then is expired; $text, case-folded: of contents beyond ASCII,
+// which the server folds in another way, all pass.
 // Returns memory (the node's properties without embedding, terms and scope) and superseded_by.
 UNWIND $spaces AS space
 CALL (space) {
@@ -16,6 +17,8 @@ CALL (space) {
     AND ($source IS NULL OR m.source = $source)
     AND ($pinned IS NULL OR m.pinned = $pinned)
     AND all(tag IN $tags WHERE tag IN m.tags)
+    AND ($text IS NULL OR NOT coalesce(toStringOrNull(m.content) =~ '(?s)\\p{ASCII}*', false)
+      OR toLower(toStringOrNull(m.content)) CONTAINS $text)
     AND ($statuses IS NULL OR CASE WHEN m.status = 'active' AND m.expires_at <= $now THEN 'expired' ELSE m.status END IN $statuses)
   RETURN m LIMIT $limit
 }

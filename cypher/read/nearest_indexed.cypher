@@ -4,8 +4,9 @@
 WITH [space IN $spaces | space.namespace] AS paths
 CALL (paths) {
   CALL db.index.vector.queryNodes('memory_vectors', $reach, $vector) YIELD node AS m, score
-  WITH m, score
-  WHERE m.namespace IN paths AND m.version IS NOT NULL AND ($statuses IS NULL OR m.status IN $statuses)
+  WITH m, score, [space IN $spaces WHERE space.namespace = m.namespace | space.newest][0] AS newest
+  WHERE m.namespace IN paths AND m.version IS NOT NULL AND ($statuses IS NULL OR m.status IN $statuses
+      OR m.status = 'superseded' AND m.past IS NULL AND NOT EXISTS { MATCH (:Memory)-[r:SUPERSEDES]->(m) WHERE r.version <= newest })
     AND coalesce(m.embedding_model, '') = $model
   RETURN m, true AS near ORDER BY score DESC LIMIT $limit
   UNION ALL

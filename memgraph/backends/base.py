@@ -326,8 +326,11 @@ class Primary(Backend, Protocol):
         """The number of each namespace's feed; it grows with every write, and is 0 where there was none."""
         ...
 
-    def changes(self, namespace: str, after: tuple[int, str]) -> Changes:
-        """A page of what was touched after a place in the feed; (-1, "") is its beginning."""
+    def changes(self, namespace: str, after: tuple[int, str], until: int | None = None) -> Changes:
+        """A page of what was touched after a place in the feed; (-1, "") is its beginning.
+
+        until: only the memories that were touched last at this number or before, without tombstones.
+        """
         ...
 
     def facts(self, namespace: str) -> Iterator[Facts]:
@@ -341,6 +344,11 @@ class Replica(Protocol):
 
     near: Backend
     """The same store for reads of what this process has just written or named: it asks the primary only for what is not here."""
+
+    @property
+    def degraded(self) -> str | None:
+        """Why a read now would be answered by the local store alone; None while the primary is in touch."""
+        ...
 
     def sync(self, scope: Scope, progress: Callable[[int], object] | None = None) -> SyncReport:
         """Push what waits and pull what others wrote."""
@@ -358,6 +366,10 @@ class Replica(Protocol):
         """What the primary refused for good."""
         ...
 
-    def retry_dead_letters(self) -> int:
-        """Put what was refused back into the queue; returns how many operations."""
+    def retry_dead_letters(self, units: Sequence[int] | None = None) -> int:
+        """Put what was refused back into the queue, all or these units; returns how many operations."""
+        ...
+
+    def drop_dead_letters(self, units: Sequence[int] | None = None) -> int:
+        """Delete what was refused, all or these units; returns how many operations."""
         ...

@@ -159,7 +159,8 @@ def purge_command(
 ) -> None:
     """Delete memories for good, active or not, in every copy.
 
-    It prints a receipt. Exit code 6 if a part is still to be done or an id was not there, 3 if none of the ids was.
+    It prints a receipt. Exit code 6 if a part is still to be done, such as on a primary that is away, or an id was not there,
+    3 if none of the ids was.
     verify: look once more whether what a receipt is of is gone; exit code 1 if something was found.
     """
     if action is not None:
@@ -192,7 +193,7 @@ def purge_command(
     call.show(receipt, lambda: _receipt_lines(receipt, unknown))
     if unknown:
         call.note(f"not there: {', '.join(unknown)}")
-    if unknown or (not receipt.scrubbed and call.memory().status().scrub_pending):
+    if unknown or receipt.pending or (not receipt.scrubbed and call.memory().status().scrub_pending):
         click.get_current_context().exit(PARTIAL)
 
 
@@ -265,6 +266,7 @@ def _plan_lines(plan: PurgePlan) -> Iterator[str]:
             ("namespaces", {namespace: len(ids) for namespace, ids in plan.ids.items()}),
             ("by kind", plan.by_kind),
             ("by status", plan.by_status),
+            ("by store", plan.by_store),
             ("digest", plan.digest),
         )
     )

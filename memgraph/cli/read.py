@@ -46,10 +46,11 @@ def current_command(call: Call, key: str, known_at: datetime | None, valid_at: d
     """
     entry = call.memory().current(key, known_at=known_at, valid_at=valid_at)
     if entry is None:
+        doubt = call.memory().degraded
         raise NotFoundError(
             f"key {key!r} has no value in namespace {call.settings().namespace!r}"
             + (" at that time" if known_at or valid_at else ""),
-            hint="See its past with `memgraph history`.",
+            hint=f"It may be on the primary: {doubt}." if doubt else "See its past with `memgraph history`.",
         )
     call.show(entry, lambda: entry_block(entry))
     call.degraded(entry.degraded)
@@ -79,6 +80,7 @@ def neighbours_command(call: Call, id: str, depth: int, width: int | None) -> No
         yield from (edge_line(edge) for edge in found.edges)
 
     call.show(found, lines)
+    call.degraded(found.degraded)
 
 
 @verb("list", "memgraph list --tag travel --limit 20", "memgraph list --status any --where 'city=Porto' --json")
@@ -108,7 +110,8 @@ def count_command(call: Call, filters: dict[str, Any], subtree: bool) -> None:
     from memgraph.models import Filters
 
     count = call.memory().count(build(Filters, filters), subtree=subtree)
-    call.show({"count": count}, lambda: [str(count)])
+    call.show({"count": count} | ({"degraded": count.degraded} if count.degraded else {}), lambda: [str(count)])
+    call.degraded(count.degraded)
 
 
 @verb("search", "memgraph search where does ada live", "memgraph search --limit 3 --explain -- -v flag")
@@ -196,6 +199,7 @@ def diff_command(call: Call, known_at_a: datetime, known_at_b: datetime, width: 
             yield from (f"  {row}" for row in entry_table(call, entries, width))
 
     call.show(found, lines)
+    call.degraded(call.memory().degraded)
 
 
 @verb("namespaces", "memgraph namespaces acme")
@@ -205,6 +209,7 @@ def namespaces_command(call: Call, prefix: str | None) -> None:
     """List the namespaces that hold memories. With PREFIX, that one and its descendants."""
     found = call.memory().namespaces(prefix or ())
     call.show({"namespaces": found}, lambda: map(escape, found))
+    call.degraded(call.memory().degraded)
 
 
 def _show_page(call: Call, page: Page[Any], width: int | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from memgraph.memory import Memory
     from memgraph.models import DeadLetter, SyncDiff, SyncReport, SyncStatus
 
-_ACTIONS = ("now", "status", "diff", "repair", "retry")
+_ACTIONS = ("now", "status", "diff", "repair", "refused", "retry", "drop")
 
 
 @verb(
@@ -26,7 +27,9 @@ _ACTIONS = ("now", "status", "diff", "repair", "retry")
     "memgraph sync status",
     "memgraph sync diff --subtree",
     "memgraph sync repair --from primary --dry-run",
+    "memgraph sync refused",
     "memgraph sync retry",
+    "memgraph sync drop --unit 17",
 )
 @click.argument("action", type=click.Choice(_ACTIONS), default="now")
 @subtree_option
@@ -39,23 +42,36 @@ _ACTIONS = ("now", "status", "diff", "repair", "retry")
     help="For repair: which side is sent to the other; newest: each sends what the other lacks.",
 )
 @click.option("--dry-run", is_flag=True, help="For repair: only show what differs.")
+@click.option("--unit", "units", type=int, multiple=True, help="For retry and drop: only this one; may be repeated.")
 @yes_option
 @pass_call
-def sync_command(call: Call, action: str, subtree: bool, source: str, dry_run: bool, yes: bool) -> None:
+def sync_command(
+    call: Call, action: str, subtree: bool, source: str, dry_run: bool, units: tuple[int, ...], yes: bool
+) -> None:
     """Push what waits for the primary and pull what others wrote.
 
     It happens by itself while a program has the store open; this does it now. status: how both sides are doing, and what the
-    primary refused. diff: compare them, fact by fact. repair: send each side what it lacks; nothing is deleted. retry: queue
-    again what was refused.
+    primary refused. diff: compare them, fact by fact. repair: send each side what it lacks; nothing is deleted. refused: show
+    what was refused for good, with its content. retry: queue it again. drop: delete it.
     """
+    if units and action not in ("retry", "drop"):
+        raise click.UsageError("--unit goes with retry and drop.")
     memory = call.memory()
     if action == "now":
         _now(call, memory, subtree)
     elif action == "status":
         _status(call, memory)
     elif action == "retry":
-        count = memory.retry_dead_letters()
+        count = memory.retry_dead_letters(units or None)
         call.show({"queued": count}, lambda: [f"queued {count} operations again"])
+    elif action == "refused":
+        _refused(call, memory.dead_letters())
+    elif action == "drop":
+        letters = [letter for letter in memory.dead_letters() if not units or letter.unit in units]
+        if letters:
+            call.confirm(f"delete {len(letters)} refused operations for good", yes=yes)
+        count = memory.drop_dead_letters(units or None)
+        call.show({"deleted": count}, lambda: [f"deleted {count} operations"])
     else:
         _compare(call, memory, subtree, source if action == "repair" and not dry_run else None, yes)
 
@@ -88,7 +104,9 @@ def _status(call: Call, memory: Memory) -> None:
     if found is None:
         raise UnsupportedError("this store has no primary", hint="Name a file and a primary: --store and --primary.")
     letters = memory.dead_letters()
-    answer = found.model_dump(mode="json") | {"refused": [letter.model_dump(mode="json") for letter in letters]}
+    answer = found.model_dump(mode="json") | {
+        "refused": [letter.model_dump(mode="json", exclude={"payload"}) for letter in letters]
+    }
     call.show(answer, lambda: (*sync_lines(found), *_letter_lines(letters)))
 
 
@@ -105,6 +123,7 @@ def sync_lines(found: SyncStatus) -> Iterator[str]:
             ("waiting since", found.oldest),
             ("ahead of the clocks", found.held or None),
             ("refused for good", found.dead_letters or None),
+            ("purges that wait", found.purges or None),
             ("last sent", found.pushed_at),
             ("last received", found.pulled_at),
             ("memories here", f"{found.local_entries}"),
@@ -120,6 +139,17 @@ def _letter_lines(letters: list[DeadLetter]) -> Iterator[str]:
         [str(letter.unit), escape(letter.namespace), letter.op, when(letter.at), letter.reason] for letter in letters
     ]
     yield from table(["unit", "namespace", "operation", "refused", "why"], rows)
+
+
+def _refused(call: Call, letters: list[DeadLetter]) -> None:
+    def lines() -> Iterator[str]:
+        for letter in letters:
+            yield f"unit {letter.unit}, {escape(letter.namespace)}, {when(letter.at)}: {escape(letter.reason)}"
+            yield f"  {escape(json.dumps(letter.payload, ensure_ascii=False, sort_keys=True))}"
+        if not letters:
+            call.note("nothing was refused")
+
+    call.show({"refused": [letter.model_dump(mode="json") for letter in letters]}, lines)
 
 
 def _compare(call: Call, memory: Memory, subtree: bool, source: Any, yes: bool) -> None:

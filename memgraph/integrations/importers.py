@@ -84,6 +84,7 @@ def import_chat(
         done += len(batch)
         if progress is not None:
             progress(done)
+    memory._note_import(new)
     return new
 
 

@@ -192,7 +192,13 @@ def value_purges(selector: Selector, namespace: str) -> list[tuple[str, str]]:
 
 
 def purge_plan(
-    namespace: str, subtree: bool, selector: Selector, entries: Sequence[Entry], at: datetime, store: str
+    namespace: str,
+    subtree: bool,
+    selector: Selector,
+    entries: Sequence[Entry],
+    at: datetime,
+    store: str,
+    by_store: dict[str, int],
 ) -> PurgePlan:
     """The plan to purge these entries, which a selector matched in a namespace (with `subtree`, below it too) of a store."""
     ids: dict[str, list[str]] = {}
@@ -207,6 +213,7 @@ def purge_plan(
         ids={path: tuple(named) for path, named in ids.items()},
         by_kind=dict(sorted(Counter(found.kind for found in entries).items())),
         by_status=dict(sorted(Counter(found.status.value for found in entries).items())),
+        by_store={name: count for name, count in by_store.items() if count},
         digest=hashlib.sha256(json.dumps(ids, ensure_ascii=False).encode()).hexdigest(),
     )
 

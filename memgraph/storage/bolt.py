@@ -265,6 +265,9 @@ class Bolt:
             except UnavailableError:
                 self._watch.failures += 1
                 raise
+            if self._closed:  # while this was connecting
+                self._driver.close()
+                raise ClosedError("the connection was closed", hint="Open the store again.")
             return self._driver
 
     def _open(self) -> neo4j.Driver:

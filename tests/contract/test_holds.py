@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
 from memgraph import Memory
 from memgraph.errors import ConflictError, InvalidInputError, LegalHoldError, NotFoundError
+from memgraph.integrations.importers import import_chat
 from memgraph.ledger import BEGUN, Ledger
 from memgraph.models import Status
 from memgraph.rules.selection import selector_digest
@@ -183,3 +186,19 @@ def test_many_acts_are_all_told(memory: Memory, clock: FrozenClock, monkeypatch:
     memory.remember("about s5", subject="s5")
     with pytest.raises(LegalHoldError):
         memory.purge({"everything": True})
+
+
+def test_the_audit_tells_of_imports(memory: Memory, tmp_path: Path) -> None:
+    memory.remember("the canary", id="x")
+    memory.export_to(tmp_path / "a.jsonl")
+    assert memory.import_from(tmp_path / "a.jsonl") == 0
+    assert [act.what for act in memory.audit()] == [], "an import that brought nothing is none"
+    other = Memory(memory.backend).namespace(f"{memory.path}-copy")
+    assert other.import_from(tmp_path / "a.jsonl", move=True) == 1
+    (act,) = other.audit()
+    assert (act.what, act.details) == ("import", {"news": 1})
+    assert act.by
+    (tmp_path / "talk.jsonl").write_text(json.dumps({"text": "hello"}))
+    assert import_chat(other, tmp_path / "talk.jsonl", {"content": "text"}) == 1
+    assert import_chat(other, tmp_path / "talk.jsonl", {"content": "text"}) == 0
+    assert [act.what for act in other.audit()] == ["import", "import"]

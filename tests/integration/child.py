@@ -224,6 +224,55 @@ def purge_by_pages(uri: str, auth: str, namespace: str, selector: str, size: str
     memory.purge(Selector(**json.loads(selector)))
 
 
+def die_at(point: str, store: str, primary: str, auth: str, namespace: str, verb: str, argument: str) -> None:
+    """Call a verb and die at a commit of it: 1 before the first, 2 after it, and so on. Say so if it ends before that."""
+    from memgraph.storage.bolt import Bolt
+    from memgraph.storage.sqlite.database import Database
+
+    credentials = json.loads(auth)
+    memory = Memory.open(
+        store or None, primary=primary or None, auth=credentials and tuple(credentials), namespace=namespace
+    )
+    memory.count()
+    left = int(point)
+
+    def step() -> None:
+        nonlocal left
+        left -= 1
+        if left == 0:
+            os.kill(os.getpid(), 9)
+
+    def watched(plain: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+        def call(self: Any, work: Any) -> Any:
+            step()
+            answer = plain(self, work)
+            step()
+            return answer
+
+        return call
+
+    for room, name in ((Database, "write"), (Bolt, "transaction")):
+        setattr(room, name, watched(getattr(room, name)))
+    do(memory, verb, argument)
+    left = -1
+    memory.close()
+    say("done")
+
+
+def do(memory: Memory, verb: str, argument: str) -> None:
+    """What an administrator does that takes something away or brings much back."""
+    if verb == "import":
+        memory.import_from(argument, move=True)
+    elif verb == "purge":
+        memory.purge(json.loads(argument))
+    elif verb == "rewind":
+        memory.rewind(json.loads(argument))
+    elif verb == "consolidate":
+        memory.consolidate(threshold=float(argument))
+    elif verb == "undo":
+        memory.undo(argument)
+
+
 def try_all(memory: Memory) -> dict[str, Any]:
     """Read in every way, then try to write."""
     head = memory.current("k")

@@ -70,7 +70,7 @@ def test_a_primary_that_lost_what_the_backup_holds_gets_it_again(
     with Memory.open(path, namespace=namespace) as alone:
         alone.remember_many([{"content": f"memory {n}", "id": f"m{n}"} for n in range(20)])
         backend = alone.backend
-        backend.couple()  # type: ignore[attr-defined]
+        backend.couple("bolt://primary")  # type: ignore[attr-defined]
         backend.database.write(lambda connection: connection.execute("update cursor set n = 7"))  # type: ignore[attr-defined]
         Memory(backend).backup(tmp_path / "a.backup")
     restore(tmp_path / "new.db", tmp_path / "a.backup")

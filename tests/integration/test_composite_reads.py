@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from memgraph import Memory
-from memgraph.errors import MemgraphError, NotFoundError, UnavailableError
+from memgraph.errors import ConflictError, MemgraphError, NotFoundError, UnavailableError
 from memgraph.models import Filters, Status
 from tests.integration.replicas import (
     Laptop,
@@ -293,3 +294,101 @@ def test_statuses_are_equal_on_both_sides(laptop: Callable[..., Laptop], neo4j_s
         "one": Status.SUPERSEDED,
         "two": Status.FORGOTTEN,
     }
+
+
+def test_a_write_after_a_read_wins_on_a_machine_whose_clock_is_behind(
+    laptop: Callable[..., Laptop], neo4j_server: Server
+) -> None:
+    a = laptop("a")
+    slow = laptop("b", clock=lambda: time.time() - 120)
+    reads: list[Callable[[], object]] = [
+        lambda: slow.memory.current("k"),
+        lambda: slow.memory.search("value"),
+        lambda: slow.memory.list(),
+        lambda: slow.memory.lineage("k"),
+        lambda: slow.memory.get("k4"),
+    ]
+    for n, read in enumerate(reads):
+        a.memory.remember(f"value {n}", key="k", id=f"k{n}")
+        synced(a.memory)
+        assert read() is not None
+        mine = slow.memory.remember(f"better value {n}", key="k")
+        synced(slow.memory)
+        a.memory.sync()
+        for each in (a, slow):
+            found = each.memory.current("k")
+            assert found is not None
+            assert found.id == mine.id
+
+
+def test_a_slow_way_to_the_primary_costs_readers_little(laptop: Callable[..., Laptop]) -> None:
+    """Each answer takes longer than the deadline: the file answers, and the primary is asked at growing intervals only."""
+    a = laptop("a", timeout=0.3, deadline=0.3)
+    for n in range(5):
+        a.memory.remember(f"note {n}", id=f"n{n}")
+    synced(a.memory)
+    assert a.memory.get("n0").degraded is None
+    a.cable.drip(1, 0.2)
+    began, reasons = time.monotonic(), set()
+    for n in range(30):
+        reasons.add(a.memory.get(f"n{n % 5}").degraded)
+    assert time.monotonic() - began < 6, "thirty deadlines would be nine seconds"
+    assert None not in reasons
+    assert a.memory.degraded is not None
+    a.cable.heal()
+    a.memory.sync()
+    assert again(lambda: _undisturbed(a)) == "note 0"
+
+
+def _undisturbed(laptop: Laptop) -> str:
+    found = laptop.memory.get("n0")
+    assert found.degraded is None
+    return found.content
+
+
+def test_what_is_not_found_may_be_on_the_primary(laptop: Callable[..., Laptop]) -> None:
+    a = laptop("a")
+    a.memory.remember("a note", id="n")
+    synced(a.memory)
+    with pytest.raises(NotFoundError) as told:
+        a.memory.get("elsewhere")
+    assert "primary" not in told.value.hint
+    assert a.memory.degraded is None
+    a.cable.refuse()
+    a.link.breaker.fail("it was cut")
+    for ask in (
+        lambda: a.memory.get("elsewhere"),
+        lambda: a.memory.lineage("elsewhere"),
+        lambda: a.memory.forget("elsewhere"),
+        lambda: a.memory.neighbours("elsewhere"),
+    ):
+        with pytest.raises(NotFoundError) as told:
+            ask()
+        assert "may be on the primary" in told.value.hint
+    assert a.memory.current("elsewhere") is None
+    assert a.memory.degraded is not None
+
+
+def test_local_first_shows_what_a_condition_met(laptop: Callable[..., Laptop]) -> None:
+    a, b = laptop("a"), laptop("b", mode="local_first")
+    first = a.memory.remember("one", key="k")
+    synced(a.memory)
+    b.memory.sync()
+    a.memory.remember("two", key="k")
+    synced(a.memory)
+    with pytest.raises(ConflictError):
+        b.memory.remember("three", key="k", expected_version=first.version)
+    now = b.memory.current("k")
+    assert now is not None
+    assert now.content == "two"
+    assert b.memory.remember("three", key="k", expected_version=now.version).content == "three"
+
+
+def test_merge_says_that_a_first_pull_is_under_way(laptop: Callable[..., Laptop]) -> None:
+    a, b = laptop("a"), laptop("b", mode="merge", deadline=0.2)
+    a.memory.remember("a note", id="n")
+    synced(a.memory)
+    with b.link.puller._locks.setdefault(a.memory.path, threading.Lock()):
+        found = b.memory.list()
+    assert found.degraded is not None
+    assert "pulled" in found.degraded

@@ -201,7 +201,6 @@ def test_a_condition_whose_outcome_is_unknown_is_repeated_by_its_id(
     assert sorted(nodes(neo4j_server, a.memory.path)).count("mine") == 1
 
 
-@pytest.mark.soak  # seen to fail twice on a loaded machine, for a reason that is not known yet
 def test_a_condition_that_a_broken_commit_left_open_is_judged_anew(
     laptop: Callable[..., Laptop], neo4j_server: Server
 ) -> None:
@@ -209,7 +208,7 @@ def test_a_condition_that_a_broken_commit_left_open_is_judged_anew(
     a.memory.remember("before", key="other", if_absent=True)
     others = Memory(Neo4jBackend(neo4j_server.uri, auth=neo4j_server.auth, timeout=20), a.memory.path)
     a.cable.cut_at_commit("before", meanwhile=lambda: others.remember("somebody was faster", key="k", id="faster"))
-    with pytest.raises((ConflictError, UnavailableError)):
+    with pytest.raises(ConflictError):
         a.memory.remember("mine", key="k", id="mine", if_absent=True)
     assert a.cable.broken == 1
     assert set(nodes(neo4j_server, a.memory.path)) >= {"faster"}
@@ -294,6 +293,31 @@ def test_a_primary_restored_from_nothing_is_filled_again(laptop: Callable[..., L
         nothing_lost(neo4j_server, each.memory, before)
         assert each.memory.get("v1").status == "forgotten"
         assert each.memory.get("v3").feedback_count == 1
+
+
+def test_a_restored_primary_whose_feed_has_gone_on_since_is_noticed(
+    laptop: Callable[..., Laptop], neo4j_server: Server
+) -> None:
+    """It was restored from an older copy, and others wrote there until its feed was further than what was pulled."""
+    a, b = laptop("a"), laptop("b")
+    for n in range(8):
+        a.memory.remember(f"of a {n}", id=f"a{n}")
+        synced(a.memory)
+    b.memory.sync()
+    space = a.memory.path
+    cypher(neo4j_server, "MATCH (m:Memory {namespace: $space}) WHERE m.seq > 3 DETACH DELETE m", space=space)
+    cypher(neo4j_server, "MATCH (f:Feed {namespace: $space}) SET f.n = 3", space=space)
+    direct = Memory(Neo4jBackend(neo4j_server.uri, auth=neo4j_server.auth, timeout=20), space)
+    for n in range(9):
+        direct.remember(f"since then {n}", id=f"since{n}")
+    direct.close()
+    wanted = {f"a{n}" for n in range(8)} | {f"since{n}" for n in range(9)}
+    for each in (a, b):
+        synced(each.memory)
+        assert contents(each.memory).keys() == wanted
+        assert each.memory.sync_diff().equal
+    pulled = a.memory.sync()
+    assert (pulled.pushed, pulled.pulled) == (0, 0), "and that is over"
 
 
 def test_what_was_changed_by_hand_is_found_and_mended(laptop: Callable[..., Laptop], neo4j_server: Server) -> None:

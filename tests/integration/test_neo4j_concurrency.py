@@ -272,7 +272,6 @@ def _process(uri: str, auth: Auth, ns: str, number: int, told: Any) -> None:
     told.put(failed)
 
 
-@pytest.mark.soak
 def test_four_processes_of_eight_threads_on_seven_keys(
     neo4j_server: Server, memory: Memory, backend: Neo4jBackend
 ) -> None:

@@ -153,3 +153,59 @@ def test_values_of_another_kind_do_not_stop_the_sweep(memory: Memory, driver: ne
     assert named(memory.check(), memory, "dead")["dead"].count == len(copies)
     assert not named(memory.check(repair=True), memory, "dead")
     assert memory.count(ANY) == 0
+
+
+CANARY = "kanariengelb"
+
+
+def everything(driver: neo4j.Driver) -> list[str]:
+    """All that the database holds and a client can see: nodes, relationships, names of schema, what the indexes answer."""
+    found = [
+        json.dumps(dict(record), default=str) for record in by_hand(driver, "MATCH (n) RETURN labels(n), properties(n)")
+    ]
+    found += [
+        json.dumps(dict(record), default=str)
+        for record in by_hand(driver, "MATCH ()-[r]->() RETURN type(r), properties(r)")
+    ]
+    for names in ("db.labels", "db.propertyKeys", "db.relationshipTypes"):
+        found += [json.dumps(dict(record)) for record in by_hand(driver, f"CALL {names}()")]
+    by_hand(driver, "CALL db.index.fulltext.awaitEventuallyConsistentIndexRefresh()")
+    for index in ("active_text", "inactive_text"):
+        query = f"CALL db.index.fulltext.queryNodes('{index}', $words) YIELD node RETURN node.namespace + '/' + node.id AS hit"
+        found += [f"{index} {record['hit']}" for record in by_hand(driver, query, words=f"terms:{CANARY}*")]
+    return found
+
+
+def test_after_a_purge_a_dump_of_the_server_holds_nothing_of_it(memory: Memory, driver: neo4j.Driver) -> None:
+    """A canary in every field that a caller fills, in what was done to the memory, and in what replaced it."""
+    given: dict[str, Any] = {
+        "key": f"{CANARY}/key",
+        "title": f"{CANARY} title",
+        "tags": [f"{CANARY}-tag"],
+        "aliases": [f"{CANARY} alias"],
+        "metadata": {f"{CANARY} name": f"{CANARY} value"},
+        "source": f"{CANARY} source",
+        "actor": f"{CANARY} actor",
+        "session": f"{CANARY} session",
+        "reason": f"{CANARY} reason",
+        "kind": f"{CANARY}-kind",
+        "subject": "bob",
+    }
+    first = memory.remember(f"{CANARY} one", id=f"{CANARY}-1", **given)
+    memory.remember(f"{CANARY} two", id=f"{CANARY}-2", **given)
+    note = memory.remember(f"{CANARY} three", id=f"{CANARY}-3", subject="bob")
+    other = memory.remember("somebody else's", id="other", subject="eve")
+    memory.relate(other.id, note.id, f"{CANARY}_type", note=f"{CANARY} note")
+    memory.supersede(other.id, memory.remember(f"{CANARY} four", subject="bob").id, reason=f"{CANARY} why")
+    memory.feedback([note.id], 1.0, actor=f"{CANARY} rater")
+    memory.forget(note.id, reason=f"{CANARY} forgotten")
+    memory.restore(first.id, reason=f"{CANARY} restored")
+    memory.rewind({"session": f"{CANARY} session"}, reason=f"{CANARY} rewound")
+    planted = everything(driver)
+    assert sum(CANARY in line for line in planted) > 10
+    assert any(line.startswith(("active_text", "inactive_text")) for line in planted)
+    receipt = memory.purge({"subject": "bob"}, by="dpo")
+    assert [line for line in everything(driver) if CANARY in line] == []
+    assert CANARY not in receipt.model_dump_json()
+    assert memory.verify_purge(receipt, {"subject": "bob"}).ok
+    assert [entry.id for entry in memory.list(ANY)] == ["other"]

@@ -221,7 +221,6 @@ class Named:
         return [[float("Ada" in text), float("Bob" in text), 0.1] for text in texts]
 
 
-@pytest.mark.soak  # seen to miss once in some thousand searches on a loaded machine
 @pytest.mark.parametrize("question", ["What is Ada's mood?", "xAdax"])
 @pytest.mark.parametrize("status", [None, "active"])
 def test_a_search_among_writers_finds_a_key_as_it_was_or_is(

@@ -38,7 +38,7 @@ def copy(tmp_path: Path) -> Path:
 @pytest.fixture
 def local(path: Path) -> Iterator[LocalBackend]:
     found = LocalBackend(path)
-    found.couple()
+    found.couple("bolt://primary")
     found.meet(SECRETS)
     yield found
     found.close()
@@ -185,7 +185,7 @@ def test_a_backup_from_before_there_was_a_primary(tmp_path: Path, copy: Path) ->
         assert isinstance(backend, LocalBackend)
         memory.remember("early", id="a")
         backend.backup(copy, False)
-        backend.couple()
+        backend.couple("bolt://primary")
         backend.meet(SECRETS)
         memory.remember("later", id="b")
         sent(backend)

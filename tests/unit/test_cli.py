@@ -34,9 +34,11 @@ def process(*arguments: str, **options: Any) -> subprocess.CompletedProcess[byte
 
 
 def test_every_public_verb_has_a_command() -> None:
-    not_commands = {"open", "from_env", "namespace", "close", "backend", "path"}
+    not_commands = {"open", "from_env", "namespace", "close", "backend", "path", "degraded"}
     renamed = {"check": "doctor", "set_up": "init", "export_to": "export", "import_from": "import"}
-    renamed |= dict.fromkeys(("sync_diff", "sync_repair", "dead_letters", "retry_dead_letters"), "sync")
+    renamed |= dict.fromkeys(
+        ("sync_diff", "sync_repair", "dead_letters", "retry_dead_letters", "drop_dead_letters"), "sync"
+    )
     renamed |= {"restorable": "restore", "verify_purge": "purge", "holds": "hold", "lift_hold": "hold"}
     verbs = {name for name, _ in inspect.getmembers(Memory) if not name.startswith("_")} - not_commands
     assert {renamed.get(verb, verb.replace("_", "-")) for verb in verbs} | {

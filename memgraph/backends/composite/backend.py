@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -14,6 +13,7 @@ from memgraph.backends.base import Backend, Draft, Preparable, Primary, Query, S
 from memgraph.backends.composite import compare, conditional, purge, report
 from memgraph.backends.composite.link import Link
 from memgraph.backends.composite.pull import Progress
+from memgraph.backends.composite.reading import Answer, Mode, Reading
 from memgraph.backends.local.backend import LocalBackend
 from memgraph.errors import ConflictError, UnavailableError
 from memgraph.models import (
@@ -46,17 +46,12 @@ if TYPE_CHECKING:
 
 __all__ = ["CompositeBackend", "Mode", "WriteConcern", "over"]
 
-Mode = Literal["failover", "merge", "local_first"]
 WriteConcern = Literal["local", "primary"]
 T = TypeVar("T")
-Answer = tuple[T, str | None]
 
 DEADLINE: Final = 0.8  # seconds: connecting and reads
 PUSH_TIMEOUT: Final = 30.0  # seconds: slow is not down
-_AWAY: Final = "the primary cannot be reached; the local store answers"
-_SLOW: Final = "the primary does not answer in time; the local store answers"
-_BEHIND: Final = "catching up: writes of this store have not reached the primary yet; the local store answers"
-_UNPULLED: Final = "catching up: what others wrote has not been pulled yet; the local store answers"
+_RETRY_TIME: Final = 5.0  # seconds: of what a caller waits for, such as a condition that others contend for
 
 
 class CompositeBackend:
@@ -89,12 +84,18 @@ class CompositeBackend:
         self.local, self.primary = local, primary
         self.mode, self.write_concern, self.deadline = mode, write_concern, deadline
         self.link = Link(local, primary, pusher or primary, pull_every, max_clock_drift, deadline)
+        self.reading = Reading(self.link, deadline)
         self.near: Backend = self if mode == "local_first" else _Near(self)
         if self.link.outbox.newest() or self.link.outbox.selectors():
             self.link.wake()
 
     def __repr__(self) -> str:
         return f"<CompositeBackend {self.local.database.where} with {self.primary.where}>"
+
+    @property
+    def degraded(self) -> str | None:
+        """Why a read now would be answered by the local store alone; None while the primary is in touch."""
+        return self.reading.doubt
 
     # ---- writing
 
@@ -145,66 +146,7 @@ class CompositeBackend:
     # ---- reading
 
     def _read(self, scope: Scope, ask: Callable[[Backend], T], enough: Callable[[T], bool] | None = None) -> Answer[T]:
-        """An answer by the mode, and why it may be incomplete. enough: whether `local_first` need not ask the primary."""
-        self.link.follow(scope.namespace)
-        if self.mode == "local_first" and enough is not None:
-            found = ask(self.local)
-            if enough(found):
-                return found, None
-        if self.mode == "failover" and not self.link.outbox.set_aside(scope):
-            return self._from_primary(scope, ask)
-        return self._merged(scope, ask)  # also where the primary refused something for good: it must not vanish here
-
-    def _from_primary(self, scope: Scope, ask: Callable[[Backend], T]) -> Answer[T]:
-        """The primary's answer, if it has our writes; else the local one."""
-        reason = self._cannot_ask(scope)
-        if reason is None:
-            try:
-                return ask(self.primary), None
-            except UnavailableError as error:
-                reason = self.failed(error)
-        return ask(self.local), reason
-
-    def _cannot_ask(self, scope: Scope) -> str | None:
-        """Why the primary is not to be asked now; waits, within the deadline, for our own writes to reach it."""
-        link = self.link
-        link.complain()
-        if not link.breaker.closed:
-            return _AWAY if link.breaker.state == "open" else _BEHIND
-        number = link.outbox.newest(scope)
-        if link.in_doubt:
-            return _BEHIND if number else _SLOW
-        if number and not link.wait(number, scope, self.deadline):
-            link.complain()
-            return _BEHIND if link.breaker.closed else _AWAY
-        return None
-
-    def failed(self, error: UnavailableError) -> str:
-        """Take note that the primary did not answer; returns what to say of it."""
-        if getattr(error, "slow", False):
-            return _SLOW
-        self.link.breaker.fail(str(error))
-        self.link.wake()
-        return _AWAY
-
-    def _merged(self, scope: Scope, ask: Callable[[Backend], T]) -> Answer[T]:
-        """The local answer after pulling what others wrote: applying operations is what merges two sides by the laws."""
-        link = self.link
-        link.complain()
-        if not link.breaker.closed:
-            return ask(self.local), _AWAY if link.breaker.state == "open" else _BEHIND
-        if link.in_doubt:
-            return ask(self.local), _SLOW
-        until = time.monotonic() + self.deadline
-        try:
-            for path in link.puller.names(scope, self.primary):
-                if link.pull(path, max(0.0, until - time.monotonic())) is None:
-                    found, reason = self._from_primary(scope, ask)
-                    return found, reason and _UNPULLED
-        except UnavailableError as error:
-            reason = self.failed(error)
-            return ask(self.local), reason
-        return ask(self.local), None
+        return self.reading.answer(self.mode, scope, ask, enough)
 
     def get(self, namespace: str, ids: Sequence[str], now: datetime) -> dict[str, Entry]:
         """The memories with these ids."""
@@ -278,7 +220,7 @@ class CompositeBackend:
             try:
                 found.update(self.primary.namespaces(prefix))
             except UnavailableError as error:
-                self.failed(error)
+                self.reading.failed(error)
         return sorted(found)
 
     def snapshot(self, namespace: str, known_at: datetime) -> Iterator[Entry]:
@@ -293,7 +235,7 @@ class CompositeBackend:
 
     def operations(self, scope: Scope) -> Iterator[Operation | Unknown | dict[str, Any]]:
         """Everything, as operations by version, of the local store after it has pulled; raises if it could not."""
-        for path in self.link.puller.names(scope, self.link.pusher):
+        for path in self.link.puller.names(scope, self.reading.at_hand()):
             self.link.pull(path)
         yield from self.local.operations(scope)
 
@@ -305,7 +247,7 @@ class CompositeBackend:
         for entry in self.local.select(scope, selector, now):
             seen.add((entry.namespace, entry.id))
             yield entry
-        for primary in self._reachable(scope):
+        for primary in self.reading.reachable(scope):
             try:
                 for entry in primary.select(scope, selector, now):
                     if (entry.namespace, entry.id) not in seen:
@@ -313,18 +255,7 @@ class CompositeBackend:
             except (
                 UnavailableError
             ) as error:  # as if it had been away before; a purge says in its receipt what it did not reach
-                self.failed(error)
-
-    def _reachable(self, scope: Scope) -> tuple[Primary, ...]:
-        """The primary, with its long deadlines, if it gives a sign of life within the short one and has our writes."""
-        if self._cannot_ask(scope) is not None:
-            return ()
-        try:
-            self.primary.ping()
-        except UnavailableError as error:
-            self.failed(error)
-            return ()
-        return (self.link.pusher,)
+                self.reading.failed(error)
 
     def files(self) -> builtins.list[Path]:
         """The files of the local store."""
@@ -333,20 +264,22 @@ class CompositeBackend:
     def plan_purge(self, scope: Scope, selector: Selector, now: datetime) -> PurgePlan:
         """What a purge would remove on both sides, or here while the primary is away."""
         try:
-            return purge.plan(self, scope, selector, now, self._reachable(scope))
+            return purge.plan(self, scope, selector, now, self.reading.reachable(scope))
         except UnavailableError as error:
-            self.failed(error)
+            self.reading.failed(error)
             return purge.plan(self, scope, selector, now, ())
 
     def purge(self, plan: PurgePlan, now: datetime) -> PurgeReceipt:
         """Remove for good what a plan names: on both sides at once, or here and later on the primary by itself."""
-        return purge.purge(self, plan, now, self._reachable(Scope(plan.namespace, plan.subtree)))
+        return purge.purge(self, plan, now, self.reading.reachable(Scope(plan.namespace, plan.subtree)))
 
     # ---- sync
 
     def sync(self, scope: Scope, progress: Progress | None = None) -> SyncReport:
         """Push what waits, and pull what others wrote in a scope. Raises UnavailableError and others."""
-        return report.sync(self.link, scope, progress)
+        found = report.sync(self.link, scope, progress)
+        self.reading.renew()
+        return found
 
     def sync_diff(self, scope: Scope) -> SyncDiff:
         """Compare both sides, fact by fact. Writes that are on their way count as differences."""
@@ -360,11 +293,15 @@ class CompositeBackend:
         """What the primary refused for good."""
         return self.link.outbox.dead_letters()
 
-    def retry_dead_letters(self) -> int:
+    def retry_dead_letters(self, units: Sequence[int] | None = None) -> int:
         """Queue what was refused again."""
-        found = self.link.outbox.retry()
+        found = self.link.outbox.retry(units)
         self.link.wake()
         return found
+
+    def drop_dead_letters(self, units: Sequence[int] | None = None) -> int:
+        """Delete what was refused."""
+        return self.link.outbox.drop(units)
 
     # ---- administration
 
@@ -424,13 +361,14 @@ def over(
     """A local store with a Neo4j over it. Does not wait for the server. Raises what the store raises that cannot be written."""
     from memgraph.backends.neo4j.backend import Neo4jBackend
 
-    def connection(timeout: float, pool: int, read_limit: float | None = None) -> Neo4jBackend:
+    def connection(timeout: float, pool: int, retry_time: float, read_limit: float | None = None) -> Neo4jBackend:
         return Neo4jBackend(
             uri,
             auth=auth,
             database=database,
             timeout=timeout,
             read_limit=read_limit,
+            retry_time=retry_time,
             pool=pool,
             max_clock_drift=max_clock_drift,
             clock=clock,
@@ -441,8 +379,8 @@ def over(
         local.database.require_writable()
         return CompositeBackend(
             local,
-            connection(DEADLINE, 8, DEADLINE),
-            connection(PUSH_TIMEOUT, 2),
+            connection(DEADLINE, 8, _RETRY_TIME, DEADLINE),
+            connection(PUSH_TIMEOUT, 2, PUSH_TIMEOUT),
             mode=mode,  # type: ignore[arg-type]
             write_concern=write_concern,  # type: ignore[arg-type]
             max_clock_drift=max_clock_drift,

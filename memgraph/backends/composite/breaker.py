@@ -7,10 +7,11 @@ import threading
 import time
 from typing import Final, Literal
 
-__all__ = ["Breaker"]
+__all__ = ["Breaker", "Patience"]
 
 _FIRST: Final = 0.2  # seconds until the first probe; doubles with each that fails
 _LONGEST: Final = 30.0
+_PAUSES: Final = (1.0, 5.0)  # seconds that reads do not ask a slow primary: at first, and at most
 
 State = Literal["closed", "open", "half_open"]
 
@@ -71,13 +72,25 @@ class Breaker:
         span = min(_LONGEST, _FIRST * 2 ** min(self._failures - 1, 10)) if self._failures else _FIRST
         return span * (0.25 + 0.75 * random.random())  # noqa: S311 - jitter
 
-    def wait_closed(self, seconds: float) -> bool:
-        """Wait until it is closed; False if that takes longer."""
-        until = time.monotonic() + seconds
-        with self._changed:
-            while self.state != "closed":
-                rest = until - time.monotonic()
-                if rest <= 0:
-                    return False
-                self._changed.wait(rest)
-            return True
+
+class Patience:
+    """Whether reads still wait for a primary that is there but slow: each wait in vain is followed by a pause, which doubles."""
+
+    def __init__(self) -> None:
+        self._pause = self._until = 0.0
+        self._reason: str | None = None
+
+    @property
+    def lost(self) -> str | None:
+        """Why the primary is not to be waited for now; None if it is."""
+        return self._reason if time.monotonic() < self._until else None
+
+    def lose(self, reason: str) -> None:
+        """A wait was in vain."""
+        if self.lost is None:  # many that waited at once count as one
+            self._pause = min(max(self._pause * 2, _PAUSES[0]), _PAUSES[1])
+            self._until, self._reason = time.monotonic() + self._pause, reason
+
+    def renew(self) -> None:
+        """The primary answered in time."""
+        self._pause = self._until = 0.0

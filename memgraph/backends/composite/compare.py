@@ -10,7 +10,7 @@ import memgraph.operations as ops
 from memgraph.backends.base import Facts, Primary, Scope
 from memgraph.backends.composite.link import Link
 from memgraph.backends.local.backend import LocalBackend
-from memgraph.backends.local.journal import ALL, Item, append, set_cursor
+from memgraph.backends.local.journal import ALL, Item, append_each, set_cursor
 from memgraph.models import BucketDiff, SyncDiff, SyncSource
 
 __all__ = ["diff", "repair"]
@@ -100,7 +100,7 @@ def repair(local: LocalBackend, link: Link, names: Sequence[str], source: SyncSo
         if source in ("local", "newest"):
             items = (item for item in local.operations(Scope(path)) if _touches(item, wanted))
             while part := list(islice(items, _PAGE)):
-                local.database.write(lambda connection, part=part: append(connection, part))  # type: ignore[misc]
+                local.database.write(lambda connection, part=part: append_each(connection, part))  # type: ignore[misc]
             news += link.push()
     return found.model_copy(update={"repaired": news})
 

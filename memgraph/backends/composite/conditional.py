@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from memgraph.backends.base import Draft, Scope
-from memgraph.errors import UnavailableError
+from memgraph.errors import ConflictError, UnavailableError
 from memgraph.models import Entry
 from memgraph.operations import Operation, Remember, Unknown, says_the_same
 
@@ -38,12 +38,17 @@ def write(whole: CompositeBackend, drafts: Sequence[Draft]) -> list[Entry | str]
     try:
         results = whole.primary.write(drafts)
     except UnavailableError as error:
-        whole.failed(error)
+        whole.reading.failed(error)
         found = type(error)(
             f"{error}; whether it was written is not known (id {', '.join(ids)})",
             hint="Repeat it with the same id: what was written is found by that.",
         )
         raise found from None
+    except ConflictError:
+        _pull(
+            whole, {draft.operation.namespace for draft in drafts}
+        )  # whoever reads anew is to see what the condition met
+        raise
     done: list[Operation | Unknown] = []
     others: set[str] = set()
     for draft, result in zip(drafts, results, strict=True):
@@ -55,9 +60,13 @@ def write(whole: CompositeBackend, drafts: Sequence[Draft]) -> list[Entry | str]
         else:
             done.append(stamped)
     whole.local.receive(done, [], lambda *_: None)
-    for path in others:  # the id was there already, with other attributes: take them from where they are
+    _pull(whole, others)  # the id was there already, with other attributes: take them from where they are
+    return [whole.on_both(result) for result in results]
+
+
+def _pull(whole: CompositeBackend, paths: Iterable[str]) -> None:
+    for path in paths:
         try:
             whole.link.pull(path, whole.deadline)
-        except UnavailableError as error:  # it is written; the next pull brings the rest
-            whole.failed(error)
-    return [whole.on_both(result) for result in results]
+        except UnavailableError as error:  # the next pull brings it
+            whole.reading.failed(error)

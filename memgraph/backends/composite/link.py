@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import memgraph.operations as ops
 from memgraph.backends.base import Primary, Pushed, Scope
-from memgraph.backends.composite import pending
+from memgraph.backends.composite import guard, pending
 from memgraph.backends.composite.breaker import Breaker
 from memgraph.backends.composite.pull import Progress, Puller
 from memgraph.backends.local.backend import LocalBackend
@@ -80,7 +80,7 @@ class Link:
         self._rows = _ROWS[0]
         self._tries: dict[int, int] = {}
         self._closed = False
-        local.couple()
+        local.couple(primary.where)
         self._fresh()
 
     def _fresh(self) -> None:
@@ -246,17 +246,19 @@ class Link:
     # ---- pushing
 
     def push(self, once: bool = False) -> int:
-        """Push what waits, or one batch of it; returns how many operations. Raises what the connection raises."""
+        """Push what waits, or one batch of it; returns how many operations the primary took, with `once` at least 1 if any waited.
+
+        Raises what the connection raises.
+        """
         total = 0
         with self._pushing:
             while units := self._due():
                 began = time.monotonic()
                 try:
-                    self._send(units)
+                    total += self._send(self._without_what_must_not(units))
                 except UnavailableError:
                     self._rows = max(self._rows // 2, 1)  # what is too much for the way there is not sent over and over
                     raise
-                total += sum(len(unit.items) for unit in units)
                 took = time.monotonic() - began
                 if took < _QUICK:
                     self._rows = min(self._rows * 2, _ROWS[1])
@@ -265,7 +267,7 @@ class Link:
                 self.breaker.pushed(self.outbox.waits(self.breaker.mark))
                 self._tell()
                 if once:
-                    return total
+                    return max(total, 1)
             if not self.held:
                 self.breaker.pushed(waits=False)
                 self._tell()
@@ -292,7 +294,17 @@ class Link:
         self.held = len(units) - len(due)
         return due
 
-    def _send(self, units: Sequence[Unit]) -> None:
+    def _without_what_must_not(self, units: Sequence[Unit]) -> Sequence[Unit]:
+        """These units without purges that would take what they must not there: such are set aside."""
+        against = guard.objections(self.outbox, self.pusher, units, from_micros(time.time_ns() // 1000))
+        for number, reason in against.items():
+            self._set_aside(number, reason, {})
+        return [unit for unit in units if unit.number not in against]
+
+    def _send(self, units: Sequence[Unit]) -> int:
+        """Have the primary take these units; returns how many operations of them it took."""
+        if not units:
+            return 0
         tombstones = [item for unit in units for item in unit.tombstones]
         operations = [operation for unit in units for operation in unit.operations]
         try:
@@ -306,14 +318,14 @@ class Link:
             tries = self._tries[units[0].number] = self._tries.get(units[0].number, 0) + 1
             if len(units) == 1 and (tries < _TRIES or not self._takes_another(units[0], error)):
                 raise
-            self._apart(units, error)
+            return self._apart(units, error)
         except MemgraphError as error:
             if _of_connection(error):
                 raise
-            self._apart(units, error)
-        else:
-            self._give_way(pushed.earlier)  # first: whoever dies in between sends it once more and hears the same
-            self.outbox.done(units, pushed.feeds)
+            return self._apart(units, error)
+        self._give_way(pushed.earlier)  # first: whoever dies in between sends it once more and hears the same
+        self.outbox.done(units, pushed.feeds)
+        return sum(len(unit.items) for unit in units)
 
     def _takes_another(self, unit: Unit, error: MemgraphError) -> bool:
         """Whether it is this unit that the primary fails at, as it takes another; in which order they arrive is all the same."""
@@ -330,26 +342,26 @@ class Link:
                 return True
         return False
 
-    def _apart(self, units: Sequence[Unit], error: MemgraphError) -> None:
-        """One of these units is refused: find it, and let the others pass."""
+    def _apart(self, units: Sequence[Unit], error: MemgraphError) -> int:
+        """One of these units is refused: find it, and let the others pass; returns how many operations did."""
         if len(units) > 1:
             middle = len(units) // 2
-            self._send(units[:middle])
+            passed = self._send(units[:middle])
             numbers = {unit.number for unit in units[middle:]}  # without what a refusal took with it
             rest = [unit for unit in self.outbox.units(_ROWS[1]) if unit.number in numbers]
-            if rest:
-                self._send(rest)
-            return
+            return passed + self._send(rest)
         unit = units[0]
-        reason = str(error)
-        _log.warning(
-            "unit %d was refused by %s (%s) and set aside", unit.number, self.primary.where, type(error).__name__
-        )
         taken = self._taken(unit) if isinstance(error, ConflictError) else {}
         self._give_way(taken)
+        self._set_aside(unit.number, str(error), taken)
+        return 0
+
+    def _set_aside(self, number: int, reason: str, taken: Mapping[str, Sequence[str]]) -> None:
+        """Make a unit a dead letter, and what waits about memories whose ids name others there."""
+        _log.warning("unit %d was refused by %s and set aside", number, self.primary.where)
 
         def work(connection: Any) -> None:
-            refuse(connection, unit.number, reason)
+            refuse(connection, number, reason)
             for path, ids in taken.items():
                 refuse_what_names(connection, path, ids, reason)
 

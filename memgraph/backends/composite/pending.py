@@ -10,14 +10,17 @@ from __future__ import annotations
 import json
 import logging
 import os
+from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memgraph.backends.base import Primary, Scope
+from memgraph.backends.composite import guard
 from memgraph.backends.local.backend import LocalBackend
 from memgraph.backends.local.outbox import Outbox
 from memgraph.checks import from_micros, micros
-from memgraph.models import PurgePlan, PurgeReceipt, Selector
+from memgraph.models import Entry, PurgePlan, PurgeReceipt, Selector
 
 if TYPE_CHECKING:
     from cryptography.fernet import Fernet
@@ -25,10 +28,11 @@ if TYPE_CHECKING:
 __all__ = ["carry_out", "put"]
 
 _log = logging.getLogger("memgraph")
+_PAGE = 1000
 
 
-def put(local: LocalBackend, planned: PurgePlan, receipt: PurgeReceipt) -> bool:
-    """Have a purge's selector wait for the primary. False where it cannot: in memory, or without the library."""
+def put(local: LocalBackend, planned: PurgePlan, selector: Selector, receipt: PurgeReceipt) -> bool:
+    """Have the selector of a purge wait for the primary. False where it cannot: in memory, or without the library."""
     path = local.database.path
     if path is None:
         return False
@@ -38,7 +42,7 @@ def put(local: LocalBackend, planned: PurgePlan, receipt: PurgeReceipt) -> bool:
     waiting = {
         "namespace": planned.namespace,
         "subtree": planned.subtree,
-        "selector": json.loads(planned.selector.model_dump_json(exclude_defaults=True)),
+        "selector": json.loads(selector.model_dump_json(exclude_defaults=True)),
         "at": micros(planned.at),
         "version": receipt.version,
     }
@@ -55,7 +59,13 @@ def carry_out(local: LocalBackend, primary: Primary) -> list[str]:
         if waiting is None:
             _log.warning("a purge that waited for %s cannot be read any more: purge again", primary.where)
         else:
-            touched.update(_purge(primary, waiting))
+            purged = _purge(primary, waiting)
+            if purged is None:
+                _log.warning(
+                    "a purge that waited for %s goes on waiting: a legal hold covers some of it", primary.where
+                )
+                continue
+            touched.update(purged)
         outbox.drop_selector(name)
     path = local.database.path
     if path is not None and not outbox.selectors():
@@ -63,15 +73,24 @@ def carry_out(local: LocalBackend, primary: Primary) -> list[str]:
     return sorted(touched)
 
 
-def _purge(primary: Primary, waiting: dict[str, Any]) -> set[str]:
+def _purge(primary: Primary, waiting: dict[str, Any]) -> set[str] | None:
+    """The namespaces in which something went; None if a hold is on some of it: then nothing went."""
     now = from_micros(waiting["at"])
     found: dict[str, list[str]] = {}
     for entry in primary.select(Scope(waiting["namespace"], waiting["subtree"]), Selector(**waiting["selector"]), now):
         if entry.version <= waiting["version"]:
             found.setdefault(entry.namespace, []).append(entry.id)
     for path, ids in found.items():
+        if guard.held(primary, path, lambda path=path, ids=ids: _entries(primary, path, ids, now), now):  # type: ignore[misc]
+            return None
+    for path, ids in found.items():
         primary.purge(primary.plan_purge(Scope(path), Selector(ids=tuple(ids)), now), now)
     return set(found)
+
+
+def _entries(primary: Primary, path: str, ids: list[str], now: datetime) -> Iterator[Entry]:
+    for start in range(0, len(ids), _PAGE):
+        yield from primary.get(path, ids[start : start + _PAGE], now).values()
 
 
 def _opened(local: LocalBackend, sealed: bytes) -> dict[str, Any] | None:

@@ -9,17 +9,18 @@ from typing import Any
 
 from memgraph.backends.base import Changes, Primary, Scope
 from memgraph.backends.local.backend import LocalBackend
-from memgraph.backends.local.journal import ALL, UNPUSHED, advance, drop_dead
+from memgraph.backends.local.journal import ALL, UNPUSHED, advance, append_each, drop_dead
 from memgraph.backends.local.outbox import Outbox, note_time
 from memgraph.checks import ledgers_of
 from memgraph.errors import UnavailableError
 
-__all__ = ["Progress", "Puller"]
+__all__ = ["BusyError", "Progress", "Puller"]
 
 Progress = Callable[[int], object]
+_OVERLAP = 3  # numbers of a feed that are looked at once more before a pull goes on
 
 
-class _BusyError(UnavailableError):
+class BusyError(UnavailableError):
     """What was asked did not come in time, and nothing says that the primary is away."""
 
     slow = True
@@ -53,6 +54,7 @@ class Puller:
     def pull_known(self, followed: Collection[str]) -> int:
         """Pull every namespace that this store holds, and these; returns how many operations were news."""
         cursors = self.outbox.cursors()
+        self._met = False  # whoever stands behind the address may have changed
         known = {*cursors, *self.local.namespaces(None), *followed}
         names = sorted(known.union(*map(ledgers_of, known)))  # holds are to be known here when the primary is away
         news = 0
@@ -68,24 +70,27 @@ class Puller:
         """Pull what others wrote in a namespace; returns how much was news here.
 
         seconds: None for as long as it takes. Resumes where the last pull ended; None if it is not done in time.
-        A namespace from before there was a primary, or whose feed is behind what was pulled (the primary was restored from an
-        older copy), is pushed as a whole too.
+        A namespace from before there was a primary, or whose feed is not the one that was pulled (the primary was restored from
+        an older copy), is pushed as a whole too.
         """
         until = None if seconds is None else time.monotonic() + seconds
         lock = self._locks.setdefault(namespace, threading.Lock())
         if not lock.acquire(timeout=-1 if seconds is None else max(0.0, seconds)):
             self._stuck()
-            raise _BusyError(f"{namespace!r} is being pulled already", hint="Try again later.")
+            raise BusyError(f"{namespace!r} is being pulled already", hint="Try again later.")
         primary = self.pusher if seconds is None else self.primary
         try:
             number = primary.feeds([namespace])[namespace]
             self._meet(primary)
             cursor = self.outbox.cursors().get(namespace, ALL)
-            if cursor == UNPUSHED or number < cursor:
+            other = number < cursor or (number > cursor and self._is_other(primary, namespace, cursor))
+            if cursor == UNPUSHED or other:
                 self.outbox.enqueue_all(namespace, self.local.operations(Scope(namespace)))
                 self._queued()
                 cursor = ALL
-            return self._pages(primary, namespace, cursor, number, until, progress) if number != cursor else 0
+            if number == cursor:
+                return 0
+            return self._pages(primary, namespace, cursor, number, until, progress, echo=other)
         finally:
             lock.release()
 
@@ -93,6 +98,16 @@ class Puller:
         if not self._met:
             self.local.meet(primary.secrets())
             self._met = True
+
+    def _is_other(self, primary: Primary, namespace: str, cursor: int) -> bool:
+        """Whether the feed is not the one that was pulled up to here: what has a number that we had already is news.
+
+        So it is where the primary was restored from an older copy and others have written there since.
+        """
+        if cursor <= 0:
+            return False
+        seen = primary.changes(namespace, (cursor - _OVERLAP, ""), until=cursor)
+        return self.local.receive(seen.operations, [], lambda *_: None) > 0
 
     def _pages(
         self,
@@ -102,11 +117,13 @@ class Puller:
         number: int,
         until: float | None,
         progress: Progress | None,
+        echo: bool,
     ) -> int | None:
+        """Pull page by page. echo: queue what comes too, so that it gets new numbers, as other replicas have yet to notice."""
         news, place = 0, (cursor + 1, "")
         while True:
             page = primary.changes(namespace, place)
-            news += self._receive(namespace, page, cursor, number)
+            news += self._receive(namespace, page, cursor, number, echo)
             if progress is not None:
                 progress(len(page.operations))
             if not page.more:
@@ -115,12 +132,14 @@ class Puller:
             if until is not None and time.monotonic() >= until:
                 return None
 
-    def _receive(self, namespace: str, page: Changes, cursor: int, number: int) -> int:
+    def _receive(self, namespace: str, page: Changes, cursor: int, number: int, echo: bool) -> int:
         reached = max(cursor, page.place[0] - 1) if page.more else number
 
         def then(connection: Any, _: Any) -> None:
             advance(connection, namespace, reached)
             note_time(connection, "pulled")
+            if echo:
+                append_each(connection, page.operations)
             if page.tombstones:
                 drop_dead(connection, {namespace})
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from memgraph.backends.base import Backend, Primary, Scope
 from memgraph.backends.composite import pending
-from memgraph.backends.local.journal import drop_dead
+from memgraph.backends.local.journal import drop_dead, note
 from memgraph.errors import UnavailableError
 from memgraph.models import Entry, PurgePlan, PurgeReceipt, Selector
 from memgraph.rules.selection import purge_plan, same_set, value_purges
@@ -27,12 +27,16 @@ def plan(
     """What a purge would remove from the sides that can be reached: what either of them holds, each memory once."""
     sides: list[Backend] = [whole.local, *reachable]
     wanted: dict[str, dict[str, None]] = {}
+    by_store: dict[str, int] = {}
     for side in sides:
-        for path, ids in side.plan_purge(scope, selector, now).ids.items():
+        planned = side.plan_purge(scope, selector, now)
+        by_store |= planned.by_store
+        for path, ids in planned.ids.items():
             wanted.setdefault(path, {}).update(dict.fromkeys(ids))
     entries = [entry for path, ids in wanted.items() for entry in _entries(sides, path, list(ids), now)]
     store = f"{whole.local.database.where} with {whole.primary.where}"
-    return purge_plan(scope.namespace, scope.subtree, selector, entries, now, store if reachable else f"{store} (away)")
+    told = store if reachable else f"{store} (away)"
+    return purge_plan(scope.namespace, scope.subtree, selector, entries, now, told, by_store)
 
 
 def _entries(sides: Sequence[Backend], path: str, ids: list[str], now: datetime) -> list[Entry]:
@@ -89,18 +93,39 @@ def purge(whole: CompositeBackend, planned: PurgePlan, now: datetime, reachable:
 
 def _here(whole: CompositeBackend, planned: PurgePlan, mine: PurgePlan, now: datetime) -> PurgeReceipt:
     """Purge here, and have it done there when the primary is back."""
-    receipt = whole.local.purge(mine, now)
-    waits = not value_purges(planned.selector, planned.namespace) and pending.put(whole.local, planned, receipt)
+    receipt = whole.local.purge_at(mine, now, None, note)
+    elsewhere = _elsewhere(planned.selector, mine)
+    waits = elsewhere is not None and pending.put(whole.local, planned, elsewhere, receipt)
     whole.link.wake()
-    return receipt.model_copy(update={"not_reached": (*receipt.not_reached, *_pending(whole, planned, waits))})
+    not_reached = (*receipt.not_reached, *_pending(whole, elsewhere is not None, waits))
+    return receipt.model_copy(update={"not_reached": not_reached, "pending": True})
 
 
-def _pending(whole: CompositeBackend, planned: PurgePlan, waits: bool) -> list[str]:
-    found = [f"{whole.primary.where}: away; the purge is queued, and carried out there when it is back"]
+def _elsewhere(selector: Selector, mine: PurgePlan) -> Selector | None:
+    """What is to be looked for on the primary, beside the operations that are queued; None if they say it all.
+
+    Of ids, those that this store does not hold: what it held goes by its operations, which know whose memory they mean.
+    """
+    if value_purges(selector, mine.namespace):
+        return None
+    if not selector.ids:
+        return selector
+    held = {id for ids in mine.ids.values() for id in ids}
+    others = tuple(id for id in selector.ids if id not in held)
+    return selector.model_copy(update={"ids": others}) if others else None
+
+
+def _pending(whole: CompositeBackend, looks: bool, waits: bool) -> list[str]:
+    where = whole.primary.where
+    if not looks:
+        return [f"{where}: away; the purge is queued, and carried out there when it is back"]
     if waits:
-        found.append("the selector: it waits for that, encrypted, in the file, and is erased when it was carried out")
-    elif not value_purges(planned.selector, planned.namespace):
-        found.append(
-            f"memories that only {whole.primary.where} holds: they were not looked at; purge again when it is back"
-        )
-    return found
+        return [
+            f"{where}: away; the purge is queued, and carried out there when it is back",
+            "the selector: it waits for that, encrypted, in the file, and is erased when it was carried out",
+        ]
+    unseen = (
+        f"memories that only {where} holds: they were not looked at, as a selector waits only with the extra"
+        " memgraph-store[sign] and in a file; purge again when it is back"
+    )
+    return [f"{where}: away; only what was removed here is queued to be removed there when it is back", unseen]

@@ -22,7 +22,7 @@ def sync(link: Link, scope: Scope, progress: Progress | None) -> SyncReport:
     """Push what waits, and pull what others wrote in a scope. Raises UnavailableError and others."""
     if isinstance(link.problem, AuthError):  # they were tried once
         link.complain()
-    before = link.outbox.depth().queued
+    before = link.outbox.depth()
     link.look_at_clock(link.pusher)
     names = link.puller.names(scope, link.pusher)
     pulled = sum(link.pull(path, progress=progress) or 0 for path in names)
@@ -35,7 +35,7 @@ def sync(link: Link, scope: Scope, progress: Progress | None) -> SyncReport:
     depth = link.outbox.depth()
     return SyncReport(
         namespaces=tuple(names),
-        pushed=max(pushed, before - depth.queued, 0),
+        pushed=max(pushed, before.queued - depth.queued - (depth.dead_letters - before.dead_letters)),
         pulled=pulled,
         waiting=depth.queued,
         dead_letters=depth.dead_letters,
@@ -48,7 +48,7 @@ def check(whole: CompositeBackend, repair: bool, reindex: bool) -> CheckReport:
     try:
         there = whole.link.pusher.check(repair, reindex)
     except UnavailableError as error:
-        whole.failed(error)
+        whole.reading.failed(error)
         away = Problem(
             code="away", message=f"{error}; only the local store was looked at", remedy="Check again when it is back."
         )
@@ -81,7 +81,7 @@ def status(whole: CompositeBackend, namespace: str) -> StoreStatus:
             link.look_at_clock()
             there = whole.primary.stats(namespace, now).entries
         except UnavailableError as error:
-            whole.failed(error)
+            whole.reading.failed(error)
         except MemgraphError as error:
             link.problem = error
     depth = link.outbox.depth()
@@ -97,6 +97,7 @@ def status(whole: CompositeBackend, namespace: str) -> StoreStatus:
         dead_letters=depth.dead_letters,
         pushed_at=depth.pushed_at,
         pulled_at=depth.pulled_at,
+        purges=len(link.outbox.selectors()),
         clock_drift=link.drift,
         cursors=depth.cursors,
         local_entries=whole.local.stats(namespace, now).entries,

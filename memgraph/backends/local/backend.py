@@ -18,7 +18,7 @@ from memgraph.backends.base import Draft, Facts, Query, Scope
 from memgraph.backends.local import apply, dump, journal, lines, reads, tombs
 from memgraph.backends.local.rows import COLUMNS, STATUSES, entry
 from memgraph.checks import from_micros
-from memgraph.clock import EPOCH, Clock, millis, new_writer
+from memgraph.clock import EPOCH, Clock, millis, new_writer, version_floor
 from memgraph.errors import ConflictError, MemgraphError, PurgedError
 from memgraph.models import (
     BackupReport,
@@ -85,6 +85,7 @@ class LocalBackend:
         )
         self.database = self._open()
         self._clock = Clock(wall=clock, max_drift=max_clock_drift)
+        self._seen = ""
         self._graph: LiveGraph | None = None
         self._index: SearchIndex | None = None
         self._making = threading.Lock()
@@ -102,6 +103,16 @@ class LocalBackend:
     def is_ahead(self) -> Callable[[float], None]:
         """Takes note of how many seconds this machine's clock is ahead of a primary's: so much counts as drift."""
         return self._clock.is_ahead
+
+    def saw(self, version: str) -> None:
+        """A primary showed this version: what is written here from now on is newer, or refused if that is too far ahead."""
+        self._seen = max(self._seen, version)
+
+    def _catch_up(self, connection: sqlite3.Connection) -> None:
+        """Move the clock past every version that the file holds or that was seen. Raises ClockDriftError."""
+        newest = max(apply.newest_version(connection) or "", self._seen)
+        if newest:
+            self._clock.observe(newest)
 
     @property
     def wall(self) -> Callable[[], float]:
@@ -197,7 +208,7 @@ class LocalBackend:
     def _write(self, connection: sqlite3.Connection, drafts: Sequence[Draft]) -> builtins.list[Entry | str]:
         applier = apply.Applier(connection)
         clock = self._clock
-        clock.observe(apply.newest_version(connection) or "0" * 12 + "-0000")
+        self._catch_up(connection)
         results: builtins.list[Entry | str] = []
         written: builtins.list[journal.Item] = []
         repeated: set[str] = set()
@@ -291,9 +302,12 @@ class LocalBackend:
         self._tidy()
         return changed, buried
 
-    def couple(self) -> None:
-        """From now on keep a journal of what a primary is to be told."""
-        self.database.write(journal.couple)
+    def couple(self, primary: str) -> None:
+        """From now on keep a journal of what a primary is to be told. primary: its address, without credentials."""
+        with self.database.read(snapshot=False) as connection:
+            if journal.primary_of(connection) == primary:
+                return
+        self.database.write(lambda connection: journal.couple(connection, primary))
 
     def meet(self, secrets: Sequence[dict[str, Any]]) -> None:
         """Take a primary's secrets: its first, which makes tombstones from now on, says which primary it is.
@@ -324,6 +338,20 @@ class LocalBackend:
             then(connection, [])
 
         self.database.write(work)
+
+    def erase(self, work: Callable[[sqlite3.Connection], int]) -> int:
+        """Delete rows so that no byte of them stays in the file or its log; returns how many `work` deleted."""
+
+        def thoroughly(connection: sqlite3.Connection) -> int:
+            gone = work(connection)
+            if gone:
+                connection.execute("insert or replace into meta values('scrub', 1)")
+            return gone
+
+        gone = self.database.write(thoroughly)
+        self._scrub_pending = self._scrub_pending or gone > 0
+        self._tidy()
+        return gone
 
     def _tidy(self) -> None:
         """After a commit: move documents into the index in short steps, and finish a scrub that had to wait.
@@ -467,8 +495,14 @@ class LocalBackend:
             return purge.plan(connection, None, scope, selector, now, self.database.where)
 
     def purge(self, plan: PurgePlan, now: datetime) -> PurgeReceipt:
-        """Remove for good what a plan names."""
-        return self.purge_at(plan, now, None, journal.note)
+        """Remove for good what a plan names. Where the store has a primary, it is queued for that."""
+        receipt = self.purge_at(plan, now, None, journal.note)
+        with self.database.read(snapshot=False) as connection:
+            primary = journal.primary_of(connection)
+        if primary is None:
+            return receipt
+        away = f"{primary}: the file was opened without it; the purge is queued, and carried out there when it is opened with it"
+        return receipt.model_copy(update={"pending": True, "not_reached": (*receipt.not_reached, away)})
 
     def purge_at(
         self, plan: PurgePlan, now: datetime, version: str | None, then: Journal, receipt: str | None = None
@@ -488,8 +522,11 @@ class LocalBackend:
                     graph = LiveGraph()
                     graph.catch_up(connection)
                 same_set(purge.plan(connection, graph, scope, plan.selector, plan.at, self.database.where), plan)
-            self._clock.observe(apply.newest_version(connection) or "0" * 12 + "-0000")
+            self._catch_up(connection)
             done = purge.purge(connection, plan, version or self._clock.tick(), receipt)
+            refused = journal.drop_refused(connection, scope, plan.selector, plan.at)
+            if refused:
+                done.removed["refused operations"] = refused
             connection.execute("insert or replace into meta values('scrub', 1)")
             then(connection, done.operations)
             return done
@@ -537,6 +574,22 @@ class LocalBackend:
             self.database.write(lambda connection: connection.execute("delete from meta where name = 'scrub'"))
 
     # ---- administration
+
+    def latest(self) -> str:
+        """The text that every version too far ahead of this machine's clock is not less than."""
+        return version_floor(from_micros(int((self._clock.wall() + self._clock.max_drift) * 1e6)))
+
+    def restamp(self) -> int:
+        """Give what is further ahead, and no other replica has, versions of now; returns how many there were."""
+        from memgraph.backends.local import restamp
+
+        with self.database.read() as connection:
+            if not restamp.ahead(connection, self.latest()):
+                return 0
+        clock = Clock(wall=self._clock.wall, max_drift=self._clock.max_drift)
+        done = self.database.write(lambda connection: restamp.restamp(connection, clock, self.latest()))
+        self._clock, self._seen = clock, ""
+        return done
 
     def check(self, repair: bool = False, reindex: bool = False) -> CheckReport:
         """Look for damage and broken laws."""

@@ -72,8 +72,8 @@ def describe(store: LocalBackend) -> BackupReport:
     Raises StoreCorruptError for damage of any kind, InvalidInputError for a store that is no backup.
     """
     where, path = store.database.where, store.database.path
-    # an index of an older build is no damage: whoever opens the store for writing makes it anew
-    problems = [problem for problem in store.check().problems if problem.code != "stale-index"]
+    # no damage: an index of an older build, which whoever opens the store for writing makes anew, and a clock that was ahead
+    problems = [problem for problem in store.check().problems if problem.code not in ("stale-index", "future")]
     if problems:
         raise StoreCorruptError(f"{where} is damaged: {problems[0].message}", hint="Use another backup.")
     with store.database.read() as connection:

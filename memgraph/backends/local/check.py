@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from memgraph.backends.local import apply, index
+from memgraph.backends.local import apply, index, restamp
 from memgraph.backends.local.graph import LiveGraph
 from memgraph.errors import StoreCorruptError, StoreLockedError
 from memgraph.models import CheckReport, Problem
@@ -72,9 +72,22 @@ def check(store: LocalBackend, repair: bool, reindex: bool) -> CheckReport:
         with database.read() as connection:
             mended = _counts(_laws(connection))
         database.write(_settle)
+        mended["future"] = store.restamp()
     with database.read() as connection:
         laws = _laws(connection)
         problems += laws
+        future = len(restamp.ahead(connection, store.latest()))
+        if future:
+            problems.append(
+                Problem(
+                    code="future",
+                    message="versions are further ahead of this machine's clock than max_clock_drift allows: nothing can be"
+                    " written until it has caught up",
+                    remedy="Set the clock right, or run `memgraph doctor --repair`.",
+                    count=future,
+                    repair="give them versions of now, in the same order",
+                )
+            )
         fresh = LiveGraph()
         fresh.catch_up(connection)
         checked = {

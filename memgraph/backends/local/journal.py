@@ -8,22 +8,52 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import Any, Final
 
 import memgraph.operations as ops
+from memgraph.backends.base import Scope
 from memgraph.backends.local.tombs import Tombs
+from memgraph.models import Selector
+from memgraph.rules.selection import selector_test
 
-__all__ = ["ALL", "UNPUSHED", "Item", "advance", "append", "couple", "drop_dead", "note", "read_item", "set_cursor"]
+__all__ = [
+    "ALL",
+    "UNPUSHED",
+    "Item",
+    "advance",
+    "append",
+    "append_each",
+    "couple",
+    "drop_dead",
+    "drop_refused",
+    "note",
+    "primary_of",
+    "read_item",
+    "refused",
+    "rewrite",
+    "set_cursor",
+]
 
 Item = ops.Operation | ops.Unknown | dict[str, Any]
 ALL: Final = -1  # a cursor: nothing of the namespace was pulled yet
 UNPUSHED: Final = -2  # a cursor: the namespace holds what was written before there was a primary
 
 
-def couple(connection: sqlite3.Connection) -> None:
-    """Keep a journal from now on, and have what is there already pushed whole when the primary is met."""
+def couple(connection: sqlite3.Connection, primary: str) -> None:
+    """Keep a journal from now on, and have what is there already pushed whole when the primary is met.
+
+    primary: its address, for who opens the file alone.
+    """
+    connection.execute("insert or replace into meta values('primary', ?)", (primary,))
     if connection.execute("insert or ignore into meta values('coupled', 1)").rowcount:
         connection.execute("insert or replace into cursor select path, ? from namespace", (UNPUSHED,))
+
+
+def primary_of(connection: sqlite3.Connection) -> str | None:
+    """The address of the primary that this store had last, if it ever had one."""
+    found = dict(connection.execute("select name, value from meta where name in ('primary', 'coupled')").fetchall())
+    return str(found["primary"]) if found.keys() == {"primary", "coupled"} else None
 
 
 def note(connection: sqlite3.Connection, items: Sequence[Item]) -> None:
@@ -41,6 +71,20 @@ def append(connection: sqlite3.Connection, items: Sequence[Item]) -> None:
         "insert into outbox(unit, namespace, version, a, b, payload) values(?, ?, ?, ?, ?, ?)",
         [(unit, *_row(item)) for item in items],
     )
+    _take_out_dead(connection, items)
+
+
+def append_each(connection: sqlite3.Connection, items: Sequence[Item]) -> None:
+    """Queue operations as units of their own, so that one that is refused keeps no other back."""
+    connection.executemany(
+        "insert into outbox(unit, namespace, version, a, b, payload) values("
+        "(select coalesce(max(seq), 0) + 1 from sqlite_sequence where name = 'outbox'), ?, ?, ?, ?, ?)",
+        [_row(item) for item in items],
+    )
+    _take_out_dead(connection, items)
+
+
+def _take_out_dead(connection: sqlite3.Connection, items: Sequence[Item]) -> None:
     purged = {item.namespace for item in items if isinstance(item, ops.Purge)}
     purged |= {item["namespace"] for item in items if isinstance(item, dict) and "namespace" in item}
     if purged:
@@ -66,6 +110,13 @@ def _row(item: Item) -> tuple[str, str, str | None, str | None, str]:
             a = item.id
     nothing = {name for name, value in item.__dict__.items() if value is None}
     return item.namespace, item.version, a, b, item.model_dump_json(exclude=nothing)
+
+
+def rewrite(connection: sqlite3.Connection, n: int, item: Item) -> None:
+    """Put another operation in the place of a row of the queue."""
+    connection.execute(
+        "update outbox set namespace = ?, version = ?, a = ?, b = ?, payload = ? where n = ?", (*_row(item), n)
+    )
 
 
 def read_item(payload: str) -> Item:
@@ -95,6 +146,29 @@ def drop_dead(connection: sqlite3.Connection, namespaces: Iterable[str]) -> None
                     connection.execute("update outbox set a = null, b = null, payload = ? where n = ?", (burial[-1], n))
                 elif dead or any(tombs.buried(path, id) for id in (a, b) if id):
                     connection.execute(f"delete from {table} where n = ?", (n,))
+
+
+def refused(connection: sqlite3.Connection, scope: Scope, selector: Selector, now: datetime) -> list[int]:
+    """The rows of refused operations that a selector matches, or that are about such a memory: the store may hold it no more."""
+    wanted = selector_test(selector, now)
+    found: list[int] = []
+    for (path,) in connection.execute("select distinct namespace from dead_letter").fetchall():
+        if not scope.holds(path):
+            continue
+        rows = connection.execute("select n, a, b, payload from dead_letter where namespace = ?", (path,)).fetchall()
+        items = {n: read_item(payload) for n, _, _, payload in rows}
+        ids = {
+            item.id for item in items.values() if isinstance(item, ops.Remember) and wanted(ops.entry_of(item, now, ()))
+        }
+        found += [n for n, a, b, _ in rows if a in ids or b in ids]
+    return found
+
+
+def drop_refused(connection: sqlite3.Connection, scope: Scope, selector: Selector, now: datetime) -> int:
+    """Delete these; returns how many."""
+    rows = [(n,) for n in refused(connection, scope, selector, now)]
+    connection.executemany("delete from dead_letter where n = ?", rows)
+    return len(rows)
 
 
 def set_cursor(connection: sqlite3.Connection, namespace: str, number: int) -> None:

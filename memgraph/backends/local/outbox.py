@@ -13,7 +13,7 @@ from typing import Any
 import memgraph.operations as ops
 from memgraph.backends.base import Scope
 from memgraph.backends.local.backend import LocalBackend
-from memgraph.backends.local.journal import ALL, Item, append, read_item, set_cursor
+from memgraph.backends.local.journal import ALL, Item, append, append_each, read_item, set_cursor
 from memgraph.checks import from_micros
 from memgraph.clock import recorded_at
 from memgraph.models import DeadLetter
@@ -124,6 +124,16 @@ class Outbox:
             ).fetchone()
         return row[0] if row else None
 
+    def was_refused(self, namespace: str, id: str) -> bool:
+        """Whether this store's memory of that id was refused, or what purged it before it was sent."""
+        with self._database.read(snapshot=False) as connection:
+            row = connection.execute(
+                "select 1 from dead_letter where namespace = ?1 and (a = ?2 or"
+                " json_extract(payload, '$.op') = 'purge' and json_extract(payload, '$.value') = ?2) limit 1",
+                (namespace, id),
+            )
+            return row.fetchone() is not None
+
     def units(self, rows: int) -> list[Unit]:
         """The oldest units, of about so many rows: at least one, and never a part of one."""
         with self._database.read(snapshot=False) as connection:
@@ -163,20 +173,22 @@ class Outbox:
             DeadLetter(
                 unit=unit,
                 namespace=path,
-                op=json.loads(payload).get("op", "tombstone"),
+                op=(found := json.loads(payload)).get("op", "tombstone"),
                 version=version,
                 reason=reason,
                 at=from_micros(at),
+                payload=found,
             )
             for unit, path, version, payload, reason, at in rows
         ]
 
-    def retry(self) -> int:
-        """Queue what was set aside again; returns how many rows."""
+    def retry(self, units: Sequence[int] | None = None) -> int:
+        """Queue what was set aside again, all or these units; returns how many rows."""
+        which, values = _of_units(units)
 
         def work(connection: sqlite3.Connection) -> int:
-            rows = connection.execute(f"select {_COLUMNS} from dead_letter order by n").fetchall()
-            connection.execute("delete from dead_letter")
+            rows = connection.execute(f"select {_COLUMNS} from dead_letter where {which} order by n", values).fetchall()
+            connection.execute(f"delete from dead_letter where {which}", values)
             units: dict[int, list[Item]] = {}
             for row in rows:
                 units.setdefault(row[1], []).append(read_item(row[-1]))
@@ -185,6 +197,13 @@ class Outbox:
             return len(rows)
 
         return self._database.write(work)
+
+    def drop(self, units: Sequence[int] | None = None) -> int:
+        """Delete what was set aside, all or these units, so that no byte of it stays; returns how many rows."""
+        which, values = _of_units(units)
+        return self._local.erase(
+            lambda connection: connection.execute(f"delete from dead_letter where {which}", values).rowcount
+        )
 
     def depth(self) -> Depth:
         """How much waits."""
@@ -224,12 +243,12 @@ class Outbox:
         )
 
     def enqueue_all(self, namespace: str, items: Iterable[Item], page: int = 1000) -> None:
-        """Queue everything of a namespace, a page a unit, and have it pulled from the beginning."""
+        """Queue everything of a namespace, each operation by itself, and have it pulled from the beginning."""
         part: list[Item] = []
 
         def put(full: list[Item], last: bool) -> None:
             def work(connection: sqlite3.Connection) -> None:
-                append(connection, full)
+                append_each(connection, full)
                 if last:
                     set_cursor(connection, namespace, ALL)
 
@@ -241,6 +260,10 @@ class Outbox:
                 put(part, last=False)
                 part = []
         put(part, last=True)
+
+
+def _of_units(units: Sequence[int] | None) -> tuple[str, list[str]]:
+    return ("true", []) if units is None else ("unit in (select value from json_each(?))", [json.dumps(list(units))])
 
 
 def _inside(scope: Scope | None) -> tuple[str, list[str]]:

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from memgraph.backends.base import Scope
 from memgraph.backends.local import graph as live
-from memgraph.backends.local import reads
+from memgraph.backends.local import journal, reads
 from memgraph.backends.local.apply import Applier
 from memgraph.backends.local.rows import COLUMNS, entry
 from memgraph.backends.local.where import selector_clause
@@ -85,7 +85,8 @@ def plan(
     """What a purge of this selector would remove now."""
     entries = list(select(connection, graph, scope, selector, now))
     entries += _copies(connection, entries, now)
-    return purge_plan(scope.namespace, scope.subtree, selector, entries, now, store)
+    by_store = {"local": len(entries), "refused": len(journal.refused(connection, scope, selector, now))}
+    return purge_plan(scope.namespace, scope.subtree, selector, entries, now, store, by_store)
 
 
 def purge(connection: sqlite3.Connection, planned: PurgePlan, version: str, receipt: str | None = None) -> Done:

@@ -168,9 +168,9 @@ class Neo4jBackend:
         rows = self._ready().run("read/feeds", spaces=builtins.list(namespaces))
         return {row["namespace"]: row["n"] for row in rows}
 
-    def changes(self, namespace: str, after: tuple[int, str]) -> Changes:
+    def changes(self, namespace: str, after: tuple[int, str], until: int | None = None) -> Changes:
         """A page of what was touched after a place in the feed."""
-        return replicas.changes(self._ready(), namespace, after)
+        return replicas.changes(self._ready(), namespace, after, until)
 
     def facts(self, namespace: str) -> Iterator[Facts]:
         """What is known of each memory, by id, without content."""

@@ -11,7 +11,7 @@ from memgraph.backends.neo4j.damage import sound_edge, status_of
 from memgraph.backends.neo4j.reads import PAGE, all_matching, by_ids, parts, spaces
 from memgraph.backends.neo4j.rows import events, sound, sound_times
 from memgraph.clock import recorded_at
-from memgraph.models import Change, ChangeSet, Edge, Entry, Event, Filters, Lineage, Neighbourhood, Selector, Status
+from memgraph.models import Change, ChangeSet, Edge, Entry, Event, Lineage, Neighbourhood, Selector, Status
 from memgraph.rules import lineage as laws
 from memgraph.rules.selection import is_empty, selector_test
 from memgraph.storage.bolt import Runner
@@ -240,5 +240,4 @@ def _candidates(runner: Runner, path: str, selector: Selector, now: datetime) ->
         ids = [row["id"] for row in runner.run("read/lines", namespace=path, keys=[selector.key])]
         yield from by_ids(runner, path, ids, now).values()
     else:
-        filters = Filters(**{name: getattr(selector, name) for name in Filters.model_fields})
-        yield from all_matching(runner, [path], filters, now, "any")
+        yield from all_matching(runner, [path], selector, now, "any")

@@ -31,7 +31,7 @@ def plan(runner: Runner, scope: Scope, selector: Selector, now: datetime, store:
     """What a purge of this selector would remove now, restored copies included."""
     entries = list(lines.select(runner, scope, selector, now))
     entries += _copies(runner, entries, now)
-    return purge_plan(scope.namespace, scope.subtree, selector, entries, now, store)
+    return purge_plan(scope.namespace, scope.subtree, selector, entries, now, store, {"neo4j": len(entries)})
 
 
 def _copies(runner: Runner, entries: Sequence[Entry], now: datetime) -> list[Entry]:

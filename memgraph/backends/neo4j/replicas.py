@@ -19,6 +19,7 @@ from memgraph.storage.bolt import Runner
 __all__ = ["changes", "facts", "push"]
 
 PAGE: Final = 500
+_ENDLESS: Final = 2**62  # beyond every number of a feed
 Items = Sequence[ops.Operation | ops.Unknown]
 
 
@@ -47,10 +48,14 @@ def _earlier(tx: Runner, path: str, operations: Items, done: Put, now: datetime)
     return ids
 
 
-def changes(runner: Runner, namespace: str, after: tuple[int, str]) -> Changes:
-    """A page of what was touched after a place in the feed; with the first page, tombstones and unknown operations."""
+def changes(runner: Runner, namespace: str, after: tuple[int, str], until: int | None = None) -> Changes:
+    """A page of what was touched after a place in the feed; with the first page, tombstones and unknown operations.
+
+    until: only the memories that were touched last at this number or before.
+    """
     seq, id = after
-    rows = runner.run("read/changes", namespace=namespace, seq=seq, id=id, limit=PAGE)
+    last = _ENDLESS if until is None else until
+    rows = runner.run("read/changes", namespace=namespace, seq=seq, id=id, until=last, limit=PAGE)
     found: list[ops.Operation | ops.Unknown] = []
     for row in rows:
         if row["memory"] is not None:
@@ -59,7 +64,7 @@ def changes(runner: Runner, namespace: str, after: tuple[int, str]) -> Changes:
         found += dump.relations(namespace, row)
         found += dump.feedback(namespace, row)
     tombstones: list[dict[str, Any]] = []
-    if not id:
+    if not id and until is None:
         tombstones = list(dump.with_secrets(runner, list(dump.tombstones(runner, namespace, seq))))
         found += dump.unknown(runner, namespace)
     place = (rows[-1]["seq"], rows[-1]["id"]) if rows else after

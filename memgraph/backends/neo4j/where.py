@@ -22,7 +22,8 @@ _TICK: Final = timedelta(microseconds=1)
 
 
 def parameters(filters: Filters, now: datetime, default: Literal["active", "any"] = "active") -> dict[str, Any]:
-    """The filter parameters of `read/list` and `read/count`, exact for all but `where`, which is left to the caller.
+    """The filter parameters of `read/list` and `read/count`, exact for all but `where`, and a selector's `text`: these are left to
+    the caller.
 
     now: an active memory whose `expires_at` is not after it is expired. default: the statuses that pass where none is named.
     """
@@ -41,6 +42,7 @@ def parameters(filters: Filters, now: datetime, default: Literal["active", "any"
         "source": filters.source,
         "pinned": filters.pinned,
         "tags": list(filters.tags),
+        "text": text.casefold() if isinstance(text := getattr(filters, "text", None), str) else None,
     }
 
 

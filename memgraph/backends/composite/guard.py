@@ -1,0 +1,83 @@
+"""What has to be asked on the primary before a purge that waited is carried out there: a purge cannot be taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import Final
+
+import memgraph.operations as ops
+from memgraph.backends.base import Primary, Scope
+from memgraph.backends.local.outbox import Outbox, Unit
+from memgraph.ledger import Ledger
+from memgraph.models import Entry, Selector
+
+__all__ = ["held", "objections"]
+
+_Entries = Callable[[], Iterable[Entry]]
+_CLASH: Final = (
+    "its id names a memory on the primary that this store did not write: look at it there, and purge it there"
+)
+
+
+def objections(outbox: Outbox, primary: Primary, units: Sequence[Unit], now: datetime) -> dict[int, str]:
+    """Why some of these units must not be carried out: by number. Those without a purge cost nothing."""
+    found: dict[int, str] = {}
+    clashing: set[tuple[str, str]] = set()
+    for unit in units:
+        purges = [each for each in unit.operations if isinstance(each, ops.Purge)]
+        if not purges:
+            continue
+        clashes = _clashes(outbox, primary, purges, now, clashing)
+        if clashes:
+            clashing |= clashes
+            found[unit.number] = _CLASH
+            continue
+        for path in dict.fromkeys(each.namespace for each in purges):
+            mine = [each for each in purges if each.namespace == path]
+            hold = held(primary, path, lambda mine=mine, path=path: _victims(primary, path, mine, now), now)  # type: ignore[misc]
+            if hold is not None:
+                found[unit.number] = (
+                    f"a legal hold on the primary covers it ({hold}); queue it again when that is lifted"
+                )
+    return found
+
+
+def held(primary: Primary, path: str, entries: _Entries, now: datetime) -> str | None:
+    """The id of a hold that covers one of these memories of a namespace, as the primary has it. They are read only if needed."""
+    ledger = Ledger(primary, path, lambda: now)
+    if not ledger.holds():
+        return None
+    return next(iter(ledger.held(entries()).values()), None)
+
+
+def _clashes(
+    outbox: Outbox, primary: Primary, purges: Sequence[ops.Purge], now: datetime, clashing: set[tuple[str, str]]
+) -> set[tuple[str, str]]:
+    """The ids that these purges mean as ours, and that name another memory there.
+
+    A purge without a receipt took the place of a write that was never sent, under its version.
+    """
+    found: set[tuple[str, str]] = set()
+    for purge in purges:
+        if purge.field != "id":
+            continue
+        name = (purge.namespace, purge.value)
+        if purge.receipt:
+            if name in clashing or outbox.was_refused(*name):
+                found.add(name)
+        else:
+            there = primary.get(purge.namespace, [purge.value], now).get(purge.value)
+            if there is not None and there.version != purge.version:
+                found.add(name)
+    return found
+
+
+def _victims(primary: Primary, path: str, purges: Iterable[ops.Purge], now: datetime) -> Iterator[Entry]:
+    """What these purges of one namespace would take there."""
+    ids = [each.value for each in purges if each.field == "id"]
+    yield from primary.get(path, ids, now).values()
+    for each in purges:
+        if each.field != "id":
+            selector = Selector(everything=True) if each.field == "namespace" else Selector(**{each.field: each.value})
+            yield from (entry for entry in primary.select(Scope(path), selector, now) if entry.version <= each.version)

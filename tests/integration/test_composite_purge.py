@@ -1,0 +1,245 @@
+"""What a purge through a file reaches, and what it must leave to somebody's eyes: refused operations, holds, other people's ids."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from memgraph import Memory
+from memgraph.backends.composite import pending
+from memgraph.cli.main import cli
+from memgraph.errors import UnavailableError
+from memgraph.models import Filters
+from tests.integration.replicas import Laptop, held, in_touch, nodes, replica, synced
+from tests.neo4j_server import Server
+
+pytestmark = pytest.mark.neo4j
+ANY = Filters(status="any")
+CANARY = "the canary of Rua Nova"
+
+
+def files_of(laptop: Laptop) -> bytes:
+    return b"".join(file.read_bytes() for file in laptop.local.files())
+
+
+def cut(laptop: Laptop) -> None:
+    laptop.cable.refuse()
+    laptop.link.breaker.fail("it was cut")
+
+
+def back(laptop: Laptop) -> None:
+    laptop.cable.heal()
+    laptop.link._probe()
+
+
+@pytest.fixture
+def refused(laptop: Callable[..., Laptop]) -> Laptop:
+    """A replica whose memory "x" was refused, as its id is another's on the primary, with what was done to it."""
+    a, b = laptop("a"), laptop("b")
+    a.memory.remember("theirs", id="x")
+    synced(a.memory)
+    cut(b)
+    b.memory.remember(CANARY, id="x", subject="ann", tags=["street"])
+    b.memory.feedback(["x"], 1.0)
+    b.memory.remember("kept", id="y")
+    back(b)
+    synced(b.memory)
+    assert len(b.memory.dead_letters()) == 2
+    assert b.here("x") == "theirs"
+    return b
+
+
+@pytest.mark.parametrize("selector", [{"text": "canary"}, {"subject": "ann"}, {"tags": ["street"]}])
+def test_a_purge_reaches_what_was_refused(refused: Laptop, selector: dict[str, Any], neo4j_server: Server) -> None:
+    plan = refused.memory.plan_purge(selector)
+    assert (plan.total, plan.by_store) == (0, {"refused": 2})
+    receipt = refused.memory.purge(plan)
+    assert receipt.removed["refused operations"] == 2
+    assert refused.memory.dead_letters() == []
+    assert CANARY.encode() not in files_of(refused)
+    assert held(neo4j_server, refused.memory.path).keys() == {"x", "y"}, "what is there under that id was not meant"
+
+
+def test_what_was_refused_can_be_read_and_dropped(refused: Laptop, neo4j_server: Server) -> None:
+    letters = refused.memory.dead_letters()
+    assert letters[0].payload["content"] == CANARY
+    assert CANARY not in repr(letters)
+    first, second = (letter.unit for letter in letters)
+    assert refused.memory.drop_dead_letters([second]) == 1
+    assert refused.memory.retry_dead_letters([second]) == 0
+    refused.memory.remember(letters[0].payload["content"], id="x of b")
+    assert refused.memory.drop_dead_letters() == 1
+    assert refused.memory.drop_dead_letters([first]) == 0
+    refused.memory.purge({"ids": ["x of b"]})
+    assert CANARY.encode() not in files_of(refused)
+
+
+def test_the_counts_of_a_sync_are_of_what_was_taken(laptop: Callable[..., Laptop]) -> None:
+    a, b = laptop("a"), laptop("b")
+    a.memory.remember("theirs", id="x")
+    synced(a.memory)
+    cut(b)
+    b.memory.remember("mine", id="x")
+    b.memory.remember("one", id="y")
+    b.memory.remember("two", id="z")
+    back(b)
+    report = b.memory.sync()
+    assert (report.pushed, report.dead_letters, report.waiting) == (2, 1, 0)
+
+
+def test_one_id_of_another_holds_up_nothing_of_a_store_that_gets_a_primary(
+    laptop: Callable[..., Laptop], neo4j_server: Server, tmp_path: Path, namespace: str
+) -> None:
+    other = laptop("other")
+    other.memory.remember("theirs", id="n7")
+    synced(other.memory)
+    with Memory.open(tmp_path / "b.db", namespace=namespace) as alone:
+        alone.remember_many([{"content": f"note {n}", "id": f"n{n}"} for n in range(60)])
+    b = laptop("b")
+    b.memory.sync()
+    synced(b.memory)
+    assert [letter.payload["id"] for letter in b.memory.dead_letters()] == ["n7"]
+    assert held(neo4j_server, namespace).keys() == {f"n{n}" for n in range(60)}
+    assert b.here("n7") == "theirs"
+
+
+# ---- holds, and other people's memories
+
+
+def test_a_queued_purge_waits_for_a_hold_that_was_put_meanwhile(
+    laptop: Callable[..., Laptop], neo4j_server: Server, tmp_path: Path
+) -> None:
+    a = laptop("a")
+    a.memory.remember("evidence", id="e", subject="bob")
+    a.memory.remember("a note", id="n", subject="eve")
+    synced(a.memory)
+    cut(a)
+    a.memory.purge({"subject": "bob"})
+    a.memory.purge({"ids": ["n"]})
+    with replica(tmp_path / "counsel.db", a.memory.path, neo4j_server) as counsel:
+        counsel.sync()
+        hold = counsel.hold({"subject": "bob"})
+        in_touch(counsel)
+        back(a)
+        report = a.memory.sync()
+        assert (report.waiting, report.dead_letters) == (0, 1)
+        assert hold.id in a.memory.dead_letters()[0].reason
+        assert nodes(neo4j_server, a.memory.path) == ["e"]
+        counsel.lift_hold(hold.id)
+        in_touch(counsel)
+    a.memory.retry_dead_letters()
+    synced(a.memory)
+    assert nodes(neo4j_server, a.memory.path) == []
+    assert a.memory.dead_letters() == []
+
+
+def test_a_selector_that_waits_goes_on_waiting_under_a_hold(
+    laptop: Callable[..., Laptop], neo4j_server: Server, tmp_path: Path
+) -> None:
+    a = laptop("a")
+    with replica(tmp_path / "counsel.db", a.memory.path, neo4j_server) as counsel:
+        counsel.remember("evidence", id="e", subject="bob")
+        in_touch(counsel)
+        cut(a)
+        a.memory.purge({"text": "evidence"})
+        hold = counsel.hold({"subject": "bob"})
+        in_touch(counsel)
+        back(a)
+        a.memory.sync()
+        assert waiting_purges(a) == 1
+        assert nodes(neo4j_server, a.memory.path) == ["e"]
+        counsel.lift_hold(hold.id)
+        in_touch(counsel)
+        a.memory.sync()
+        assert waiting_purges(a) == 0
+        assert nodes(neo4j_server, a.memory.path) == []
+
+
+def waiting_purges(laptop: Laptop) -> int:
+    found = laptop.memory.status().sync
+    assert found is not None
+    return found.purges
+
+
+def test_a_purge_of_ours_spares_what_is_anothers_under_the_same_id(
+    laptop: Callable[..., Laptop], neo4j_server: Server
+) -> None:
+    """Ours was never sent; on the primary the id is another's, whom this store never saw."""
+    a, b = laptop("a"), laptop("b")
+    a.memory.remember("theirs", id="job")
+    synced(a.memory)
+    cut(b)
+    b.memory.remember(CANARY, id="job", subject="ann")
+    b.memory.remember("mine too", id="tool", subject="ann")
+    b.memory.purge({"ids": ["job", "tool"]})
+    assert CANARY.encode() not in files_of(b)
+    back(b)
+    report = b.memory.sync()
+    assert report.waiting == 0
+    assert held(neo4j_server, b.memory.path)["job"].content == "theirs"
+    assert all("another" in letter.reason or "not write" in letter.reason for letter in b.memory.dead_letters())
+    assert b.memory.dead_letters()
+    a.memory.sync()
+    assert a.here("job") == "theirs"
+
+
+# ---- what is told
+
+
+def test_a_purge_while_the_primary_is_away_says_so_by_its_exit_code(
+    laptop: Callable[..., Laptop], neo4j_server: Server, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a = laptop("a")
+    a.memory.remember("a note", id="n")
+    synced(a.memory)
+    a.memory.close()
+    a.cable.refuse()
+    store = ("--store", str(a.path), "--primary", a.cable.uri, "-n", namespace)
+    if neo4j_server.auth is not None:
+        monkeypatch.setenv("NEO4J_USERNAME", neo4j_server.auth[0])
+        monkeypatch.setenv("NEO4J_PASSWORD", neo4j_server.auth[1])
+    result = CliRunner().invoke(cli, ["purge", "--id", "n", "--yes", "--json", *store])
+    assert result.exit_code == 6, result.output
+    assert '"pending": true' in result.output
+
+
+def test_a_file_opened_without_its_primary_names_it_in_the_receipt(laptop: Callable[..., Laptop]) -> None:
+    a = laptop("a")
+    a.memory.remember("a note", id="n")
+    synced(a.memory)
+    a.memory.close()
+    with Memory.open(a.path, namespace=a.memory.path) as alone:
+        receipt = alone.purge({"ids": ["n"]})
+    assert receipt.pending
+    assert any(a.cable.uri.removeprefix("bolt://") in place for place in receipt.not_reached)
+
+
+def test_without_the_extra_the_receipt_of_a_text_purge_promises_nothing(
+    laptop: Callable[..., Laptop], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a = laptop("a")
+    a.memory.remember(CANARY, id="n")
+    synced(a.memory)
+    cut(a)
+    monkeypatch.setattr(pending, "_box", lambda *_, **__: None)
+    receipt = a.memory.purge({"text": "canary"})
+    assert any("purge again" in place for place in receipt.not_reached)
+    assert not any("the purge is queued" in place for place in receipt.not_reached)
+
+
+def test_what_needs_the_primary_says_so_at_once(laptop: Callable[..., Laptop]) -> None:
+    a = laptop("a", timeout=0.8, deadline=0.8)
+    a.memory.remember("a note", id="n")
+    synced(a.memory)
+    receipt = a.memory.purge({"ids": ["n"]})
+    a.cable.black_hole()
+    began = time.monotonic()
+    for ask in (a.memory.audit, lambda: a.memory.verify_purge(receipt)):
+        with pytest.raises(UnavailableError):
+            ask()
+    assert time.monotonic() - began < 10, "not the 30 seconds of a push"
