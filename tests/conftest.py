@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 RUN = secrets.token_hex(3)  # in every namespace on a server, which may hold those of other runs
 _names = itertools.count(1)
-_no_server: list[str] = []
+_skipped: list[str] = []
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -51,6 +51,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         choices=["5.26", "2026.01"],
         help="the version of the Neo4j server that tests get",
     )
+    parser.addoption(
+        "--memgraph-pictures",
+        type=Path,
+        metavar="FOLDER",
+        help="put the README's pictures there, as tests/browser sees them",
+    )
     parser.addoption("--memgraph-examples", type=int, metavar="N", help="how many examples each property test tries")
 
 
@@ -70,8 +76,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    for reason in _no_server:
-        terminalreporter.write_line(f"TESTS ON A REAL NEO4J SERVER WERE SKIPPED: {reason}", yellow=True, bold=True)
+    for told in _skipped:
+        terminalreporter.write_line(told, yellow=True, bold=True)
 
 
 def started(version: str) -> Iterator[Server]:
@@ -87,11 +93,17 @@ def started(version: str) -> Iterator[Server]:
 
 
 def without_server(reason: str) -> NoReturn:
-    """Skip, and say so loudly at the end of the run; with CI=true fail."""
+    """Skip for want of a server."""
+    without("ON A REAL NEO4J SERVER", reason)
+
+
+def without(which: str, reason: str) -> NoReturn:
+    """Skip, and say so loudly at the end of the run; with CI=true fail. which: the tests, after the word TESTS."""
     if os.environ.get("CI") == "true":
         pytest.fail(reason, pytrace=False)
-    if reason not in _no_server:
-        _no_server.append(reason)
+    told = f"TESTS {which} WERE SKIPPED: {reason}"
+    if told not in _skipped:
+        _skipped.append(told)
     pytest.skip(reason)
 
 

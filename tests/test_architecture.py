@@ -41,7 +41,8 @@ BELOW = {  # a room may import itself, values, and these
     "integrations": {"memory"},
     "agent": {"memory", "aio", "rules", "telemetry"},
     "admin": {"memory", "backends.base"},
-    "cli": {"memory", "receipts", "views", "rules", "config", "telemetry", "integrations", "admin", "agent"},
+    "browser": {"storage"},
+    "cli": {"memory", "receipts", "views", "rules", "config", "telemetry", "integrations", "admin", "agent", "browser"},
     "__init__": {"aio", "memory", "agent"},
     "__main__": {"cli"},
 }

@@ -21,7 +21,7 @@ NAMED_OTHERWISE |= dict.fromkeys(
     ("sync_diff", "sync_repair", "dead_letters", "retry_dead_letters", "drop_dead_letters"), "sync"
 )
 NAMED_OTHERWISE |= {"restorable": "restore", "verify_purge": "purge", "holds": "hold", "lift_hold": "hold"}
-BESIDE = {"tour", "config", "completion"}
+BESIDE = {"tour", "config", "completion", "browser"}
 
 
 def command_of(verb: str) -> str:

@@ -29,7 +29,7 @@ CALL (row) {
   }
   CALL (m) {
     MATCH (s:Memory)-[:SUPERSEDES {via: 'key'}]->(m)-[:SUPERSEDES {via: 'key'}]->(p:Memory)
-    CREATE (s)-[:SUPERSEDES {via: 'key', version: s.version}]->(p)
+    CREATE (s)-[:SUPERSEDES {via: 'key', version: s.version, reason: s.reason}]->(p)
   }
   CALL (m, k) {
     MATCH (k)-[:LATEST]->(m)-[:SUPERSEDES {via: 'key'}]->(p:Memory)

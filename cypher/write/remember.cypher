@@ -64,7 +64,7 @@ CALL (row) {
         OPTIONAL MATCH (k)-[c:CURRENT]->(:Memory)
         DELETE l, c
         CREATE (k)-[:LATEST]->(m)
-        FOREACH (x IN CASE WHEN cur IS NULL THEN [] ELSE [cur] END | CREATE (m)-[:SUPERSEDES {via: 'key', version: row.version}]->(x))
+        FOREACH (x IN CASE WHEN cur IS NULL THEN [] ELSE [cur] END | CREATE (m)-[:SUPERSEDES {via: 'key', version: row.version, reason: m.reason}]->(x))
         FOREACH (x IN CASE WHEN cur.status = 'active' THEN [cur] ELSE [] END | SET x.status = 'superseded', x:Superseded REMOVE x:Active:Expired)
       }
       CALL (row, m, newest) {
@@ -73,8 +73,8 @@ CALL (row) {
         WITH row, m, s ORDER BY s.namespace, s.key, s.version LIMIT 1
         OPTIONAL MATCH (s)-[r:SUPERSEDES {via: 'key'}]->(p:Memory)
         DELETE r
-        CREATE (s)-[:SUPERSEDES {via: 'key', version: s.version}]->(m)
-        FOREACH (x IN CASE WHEN p IS NULL THEN [] ELSE [p] END | CREATE (m)-[:SUPERSEDES {via: 'key', version: row.version}]->(x))
+        CREATE (s)-[:SUPERSEDES {via: 'key', version: s.version, reason: s.reason}]->(m)
+        FOREACH (x IN CASE WHEN p IS NULL THEN [] ELSE [p] END | CREATE (m)-[:SUPERSEDES {via: 'key', version: row.version, reason: m.reason}]->(x))
       }
       WITH row, m, k WHERE newest AND cause IS NULL AND (slot IS NULL OR row.version >= slot)
       CREATE (k)-[:CURRENT]->(m)

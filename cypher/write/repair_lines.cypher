@@ -35,7 +35,7 @@ CALL (row) {
     FOREACH (head IN line[-1..] | CREATE (k)-[:LATEST]->(head))
     FOREACH (at IN range(1, size(line) - 1) |
       FOREACH (newer IN [line[at]] | FOREACH (older IN [line[at - 1]] |
-        CREATE (newer)-[:SUPERSEDES {via: 'key', version: newer.version}]->(older))))
+        CREATE (newer)-[:SUPERSEDES {via: 'key', version: newer.version, reason: newer.reason}]->(older))))
   }
   CALL (k, key) {
     WITH k, key WHERE NOT EXISTS { MATCH (m:Memory) WHERE m.namespace = $namespace AND m.key = key AND m.version >= '' }

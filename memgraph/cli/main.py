@@ -24,9 +24,9 @@ __all__ = ["SECTIONS", "cli", "exit_code", "main"]
 
 # Commands by section, with the module that holds each; a module is loaded only when its command is.
 SECTIONS: Final[dict[str, dict[str, str]]] = {
-    "Read": dict.fromkeys(
-        ("get", "current", "history", "lineage", "neighbours", "list", "count", "search", "diff", "namespaces"), "read"
-    ),
+    "Read": dict.fromkeys(("get", "current", "history"), "read")
+    | {"lineage": "lineage"}
+    | dict.fromkeys(("neighbours", "list", "count", "search", "diff", "namespaces"), "read"),
     "Write": dict.fromkeys(
         ("remember", "remember-many", "supersede", "relate", "unrelate", "feedback", "forget", "restore"), "write"
     ),
@@ -34,7 +34,8 @@ SECTIONS: Final[dict[str, dict[str, str]]] = {
     | dict.fromkeys(("hold", "audit"), "ledger"),
     "Move": dict.fromkeys(("export", "import", "graph"), "transfer") | {"backup": "backup"},
     "Sync": {"sync": "sync"},
-    "Run": dict.fromkeys(("init", "status", "stats", "doctor", "config", "completion"), "admin") | {"tour": "tour"},
+    "Run": dict.fromkeys(("init", "status", "stats", "doctor", "config", "completion"), "admin")
+    | {"browser": "browser", "tour": "tour"},
 }
 _MODULES: Final = {name: module for section in SECTIONS.values() for name, module in section.items()}
 

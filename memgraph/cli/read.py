@@ -1,4 +1,4 @@
-"""Commands that only read: get, current, history, lineage, neighbours, list, count, search, diff, namespaces."""
+"""Commands that only read: get, current, history, neighbours, list, count, search, diff, namespaces."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 
 from memgraph.cli.call import Call, pass_call, verb
 from memgraph.cli.options import INSTANT, build, filter_options, given, subtree_option
-from memgraph.cli.output import can_draw, edge_line, entry_block, entry_table, when
+from memgraph.cli.output import edge_line, entry_block, entry_table, when
 from memgraph.errors import NotFoundError
 from memgraph.views.plain import escape
 
@@ -64,23 +64,6 @@ def history_command(call: Call, key_or_id: str, width: int | None) -> None:
     """List every version of a key, or of an id's line, oldest first."""
     page = call.memory().history(key_or_id)
     _show_page(call, page, width)
-
-
-@verb("lineage", "memgraph lineage ada/city")
-@click.argument("key_or_id")
-@click.option("--width", type=click.IntRange(min=1), default=72, show_default=True, help="Columns for each text shown.")
-@pass_call
-def lineage_command(call: Call, key_or_id: str, width: int) -> None:
-    """Draw where a memory came from: what replaced what, when and why."""
-    lineage = call.memory().lineage(key_or_id)
-
-    def lines() -> Iterator[str]:
-        from memgraph.views.lineage import tree
-
-        yield tree(lineage, width=width, ascii_only=not can_draw())
-
-    call.show(lineage, lines)
-    call.degraded(lineage.degraded)
 
 
 @verb("neighbours", "memgraph neighbours 0197f3a2-5f0e-7c1b-9a44-6a3d5f1c2b77 --depth 2")

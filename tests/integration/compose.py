@@ -12,9 +12,9 @@ FILE = Path(__file__).parents[2] / "docker" / "compose.yaml"
 NO_SETTINGS = ("NEO4J_AUTH",)  # read by the image's start script
 
 
-def service() -> dict[str, Any]:
-    """The one service of the file."""
-    found: dict[str, Any] = yaml.safe_load(FILE.read_text(encoding="utf-8"))["services"]["neo4j"]
+def service(name: str = "neo4j") -> dict[str, Any]:
+    """A service of the file."""
+    found: dict[str, Any] = yaml.safe_load(FILE.read_text(encoding="utf-8"))["services"][name]
     return found
 
 

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import urlopen
 
 import neo4j
 import pytest
 
+from memgraph.browser import kit
 from tests.integration import compose
 from tests.integration.conftest import COMPOSE, OwnServer
-from tests.neo4j_server import VERSIONS
+from tests.neo4j_server import VERSIONS, free_port
 
 SERVICE = compose.service()
+FILES = compose.service("browser-files")
 
 
 def test_the_image_is_the_release_that_the_tests_run_on() -> None:
@@ -22,6 +31,7 @@ def test_the_image_is_the_release_that_the_tests_run_on() -> None:
 def test_ports_are_open_to_this_machine_only() -> None:
     ports = [compose.filled_in(port, {}) for port in SERVICE["ports"]]
     assert ports == ["127.0.0.1:7474:7474", "127.0.0.1:7687:7687"]
+    assert [compose.filled_in(port, {}) for port in FILES["ports"]] == ["127.0.0.1:7475:7475"]
 
 
 def test_the_password_comes_from_the_environment_and_must_be_there() -> None:
@@ -54,6 +64,39 @@ def test_health_is_a_query_whose_password_is_not_on_the_command_line() -> None:
 def test_names_are_translated_as_the_image_does() -> None:
     assert compose.settings(COMPOSE)["db.tx_log.rotation.retention_policy"] == "1 files"
     assert compose.settings({})["server.memory.heap.max_size"] == "1G"
+
+
+def test_browser_loads_what_the_second_container_serves(tmp_path: Path) -> None:
+    """Its command runs with its volumes and no library beside Python's own; the settings name the port that is published."""
+    for volume in FILES["volumes"]:
+        source, target, mode = volume.split(":")
+        assert mode == "ro"
+        shutil.copytree(compose.FILE.parent / source, tmp_path / target.lstrip("/"))
+    program, *arguments = FILES["command"]
+    assert program == "python"
+    port = free_port()
+    command = [sys.executable, "-S", *arguments, "--port", str(port)]  # -S: without what is installed beside it
+    process = subprocess.Popen(command, cwd=tmp_path / FILES["working_dir"].lstrip("/"), env={})
+    try:
+        asked = compose.settings({"MEMGRAPH_BROWSER_PORT": str(port)})["browser.post_connect_cmd"]
+        style, guide = re.fullmatch(r"style (http://\S+); play (http://\S+)", asked).groups()  # type: ignore[union-attr]
+        assert _get(style, process) == kit.style()
+        assert _get(guide, process) == kit.guide(f"http://localhost:{port}")
+    finally:
+        process.terminate()
+        assert process.wait(20) == 0
+
+
+def _get(url: str, process: subprocess.Popen[bytes]) -> str:
+    """What a server answers, once it does."""
+    for _ in range(200):
+        try:
+            with urlopen(url, timeout=10) as found:
+                return str(found.read().decode())
+        except URLError:
+            assert process.poll() is None
+            time.sleep(0.05)
+    raise AssertionError("it does not answer")
 
 
 @pytest.mark.neo4j

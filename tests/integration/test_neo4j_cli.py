@@ -269,6 +269,12 @@ PLANTED = {  # what a person did, and what the doctor calls it
     "a memory deleted": ("line", f"{HEAD} DETACH DELETE new"),
     "no label Memory": ("lost", f"{HEAD} REMOVE new:Memory"),
     "no tags": ("fields", f"{HEAD} REMOVE new.tags"),
+    "tags as a text": ("fields", f"{HEAD} SET new.tags = 'travel'"),
+    "tags as numbers": ("fields", f"{LOOSE} SET loose.tags = [1, 2]"),
+    "metadata in words": ("fields", f"{LOOSE} SET loose.metadata = 'since May'"),
+    "metadata as a list": ("fields", f"{LOOSE} SET loose.metadata = '[1, 2]'"),
+    "a day as a text": ("fields", f"{HEAD} SET new.recorded_at = '2026-05-01'"),
+    "a kind as a number": ("fields", f"{LOOSE} SET loose.kind = 7"),
     "a time in words": ("fields", f"{HEAD} SET new.valid_to = 'tomorrow'"),
     "life spoiled": ("fields", "MATCH (m:Forgotten {namespace: $ns}) SET m.life = m.life + ['x']"),
     "no terms": ("tokens", f"{LOOSE} REMOVE loose.terms"),
@@ -303,6 +309,8 @@ def test_the_doctor_names_and_mends_what_people_did(
     if planted not in UNREADABLE:
         assert ask("search", "kiwis")["degraded"] is None
         assert ask("list", "--status", "any")["entries"]
+        assert ask("list", "--tag", "other")["entries"] == []
+        assert ask("search", "kiwis", "--tag", "other")["hits"] == []
     if planted not in GONE:
         assert ask("history", "k")["entries"]
     assert ask("remember", "newest", "--key", "k")["status"] == "active"
@@ -316,6 +324,61 @@ def test_the_doctor_names_and_mends_what_people_did(
     assert sorted(entry["content"] for entry in ask("list")["entries"]) == ["about kiwis", "newest", *others]
     assert "about kiwis" in run("search", "kiwis").stdout
     assert ask("export", "out.jsonl")["exported"] > 0
+
+
+@pytest.mark.parametrize(
+    ("spoiled", "field", "default"),
+    [
+        ("m.tags = 'travel'", "tags", []),
+        ("m.tags = [1, 2]", "tags", []),
+        ("m.metadata = '[1]'", "metadata", {}),
+        ("m.kind = 7", "kind", "fact"),
+        ("m.subject = 7", "subject", None),
+        ("m.actor = [7]", "actor", None),
+        ("m.session = [7]", "session", None),
+        ("m.trust = ['user']", "trust", "agent"),
+        ("m.terms_flags = 'x', m.feedback_sum = 'much'", "feedback_sum", 0.0),
+        ("m.pinned = 'yes'", "pinned", False),
+        ("m.confidence = 'high'", "confidence", 0.8),
+    ],
+)
+def test_what_has_the_wrong_kind_is_read_as_its_default(
+    spoiled: str, field: str, default: object, ask: Ask, driver: neo4j.Driver, space: str
+) -> None:
+    """By every read, until the doctor has written the default in its place."""
+    id = ask("remember", "Ada lives in Porto", "--key", "k", "--tag", "home", "--subject", "ada")["id"]
+    by_hand(driver, f"MATCH (m:Memory {{namespace: $ns}}) SET {spoiled}", space)
+    (listed,), (hit,) = ask("list")["entries"], ask("search", "Porto")["hits"]
+    assert [each[field] for each in (ask("get", id), ask("current", "k"), listed, hit["entry"])] == [default] * 4
+    assert ask("export", "out.jsonl")["exported"] == 1
+    assert ask("doctor", "--repair", "--yes")["ok"]
+    assert ask("get", id)[field] == default
+
+
+def test_what_people_add_to_memories_is_theirs(run: Run, ask: Ask, driver: neo4j.Driver, space: str) -> None:
+    """Labels, properties and notes of their own beside ours are no damage, stand in no way, and stay through writes and repairs."""
+    old = ask("remember", "Ada lives in Porto", "--key", "k")["id"]
+    by_hand(
+        driver,
+        "MATCH (m:Memory {namespace: $ns}) SET m:Important, m.colour = 'red', m.seen = date('2026-05-01')",
+        space,
+    )
+    by_hand(
+        driver,
+        "MATCH (m:Memory {namespace: $ns}) CREATE (:Note {hand: $ns, text: 'ask her'})-[:ON {by: 'bob'}]->(m)",
+        space,
+    )
+    assert ask("get", old)["content"] == "Ada lives in Porto"
+    assert ask("search", "Porto")["hits"]
+    assert ask("list")["entries"]
+    assert ask("doctor")["ok"]
+    assert ask("remember", "Ada lives in Berlin", "--key", "k")["status"] == "active"
+    assert ask("doctor", "--repair", "--reindex", "--yes")["ok"]
+    assert ask("history", "k")["entries"][0]["status"] == "superseded"
+    with driver.session() as session:
+        query = "MATCH (:Note)-[r:ON]->(m:Memory:Superseded:Important {namespace: $ns}) RETURN r.by, m.colour, toString(m.seen)"
+        assert session.run(query, ns=space).values() == [["bob", "red", "2026-05-01"]]
+    by_hand(driver, "MATCH (n:Note {hand: $ns}) DETACH DELETE n", space)
 
 
 def test_content_changed_by_hand_is_named_and_found_again(
@@ -485,6 +548,17 @@ def test_other_programs_nodes_are_left_alone(run: Run, ask: Ask, driver: neo4j.D
         assert [(problem["code"], problem["repair"]) for problem in report["problems"]] == [("odd", "")]
     with driver.session() as session:
         assert session.run("MATCH (m:Memory {hand: $ns}) RETURN count(m)", ns=space).single(strict=True)[0] == 1
+
+
+def test_a_line_that_is_drawn_again_keeps_its_reasons(ask: Ask, driver: neo4j.Driver, space: str) -> None:
+    """People read them on the arrows."""
+    ask("remember", "old", "--key", "k")
+    ask("remember", "new", "--key", "k", "--reason", "moved")
+    by_hand(driver, "MATCH ({namespace: $ns})-[r:SUPERSEDES]->() DELETE r", space)
+    assert set(ask("doctor", "--repair", "--yes")["mended"]) == {"line"}
+    with driver.session() as session:
+        arrows = session.run("MATCH ({namespace: $ns})-[r:SUPERSEDES]->() RETURN r.reason AS reason", ns=space).value()
+    assert arrows == ["moved"]
 
 
 def test_a_purge_holds_after_people_deleted_the_key(run: Run, ask: Ask, driver: neo4j.Driver, space: str) -> None:

@@ -19,9 +19,9 @@ from memgraph.storage import queries
 from tests.neo4j_server import Server
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("schema", "write", "read")
+ROOMS = ("schema", "write", "read", "browser")
 NAMES = [name for room in ROOMS for name in queries.names(room)]
-RUN = [name for name in NAMES if not name.startswith("schema/")]
+RUN = [name for name in NAMES if not name.startswith(("schema/", "browser/"))]
 WRITES = ("Create", "Delete", "DetachDelete", "Foreach", "Merge", "Remove", "Set", "SubqueryForeach")
 SAME_ROWS = ("CacheProperties", "Eager", "Filter", "Optional", "Projection")  # as many rows as below, or fewer
 FIRST_CHILD = ("AntiSemiApply", "LetAntiSemiApply", "LetSemiApply", "RollUpApply", "SemiApply", "SubqueryForeach")
@@ -32,8 +32,8 @@ KEPT = {  # statements with an Eager that holds more than one row before a write
     "write/repair_strays": "deletes the nodes that it reads; run by hand, on what should not be there",
 }
 LISTS = ("rows", "ids", "keys", "hashes", "quoted", "spaces", "labels", "paths", "kinds", "tags", "statuses", "trust")
-NUMBERS = ("limit", "purges", "seq", "sessions", "members", "marks", "most", "reach")
-TIMES = ("now",)
+NUMBERS = ("limit", "purges", "seq", "sessions", "members", "marks", "most", "reach", "days")
+TIMES = ("now", "known_at")
 OTHERS: dict[str, Any] = {
     "seeds": [{"index": "active_text", "query": "x", "limit": 5}],
     "session_seeds": [{"index": "active_text", "query": "x", "limit": 5}],
@@ -79,6 +79,11 @@ def test_a_header_says_what_it_is_for(name: str) -> None:
         assert explained, f"${parameter} is not explained"
     if name.startswith("write/") and "RETURN" in text:
         assert "Returns" in said
+    if name.startswith("browser/"):
+        parameters_of = set(re.findall(r"\$(\w+)", queries.statement(name)))
+        given = re.search(r":param \{(.*)\}", said)  # what a person copies
+        assert given
+        assert set(re.findall(r"(\w+): (?=['\d])", given[1])) == parameters_of
 
 
 @pytest.mark.parametrize("name", RUN)

@@ -26,6 +26,7 @@ from typing import Any
 
 HERE = Path(__file__).parent
 VERSIONS = {"5.26": ("5.26.20", 17), "2026.01": ("2026.01.4", 21)}  # the Maven version, the oldest Java that runs it
+BROWSER = "5.24.0"  # the Maven version of Neo4j Browser
 START_SECONDS = 180
 WAYS = (
     "give the address of a running server in MEMGRAPH_TEST_NEO4J_URI (and _USERNAME, _PASSWORD), start a Docker engine, "
@@ -39,7 +40,7 @@ class NoServerError(Exception):
 
 @dataclass
 class Server:
-    """A running server. `process` is None where it is not ours to stop."""
+    """A running server. `process` is None where it is not ours to stop. http: where it serves Neo4j Browser, if it does."""
 
     uri: str
     auth: tuple[str, str] | None
@@ -47,6 +48,7 @@ class Server:
     process: subprocess.Popen[str] | None = None
     home: Path | None = None
     restart: list[str] = field(default_factory=list)
+    http: str | None = None
 
     @property
     def port(self) -> int:
@@ -120,21 +122,20 @@ def java(oldest: int, program: str = "java") -> str | None:
     return None
 
 
-def _jars(version: str) -> Path:
-    """The folder with the server's jars, downloaded once."""
+def _jars(what: str, exact: str, pom: str, size: str) -> Path:
+    """The folder with the jars of a pom, downloaded once."""
     from platformdirs import user_cache_path
 
-    exact = VERSIONS[version][0]
-    lib = user_cache_path("memgraph-tests", appauthor=False) / f"neo4j-{exact}"
+    lib = user_cache_path("memgraph-tests", appauthor=False) / f"{what.lower().replace(' ', '-')}-{exact}"
     if lib.is_dir():
         return lib
     if shutil.which("mvn") is None:
         raise NoServerError("Maven is not installed")
-    print(f"downloading Neo4j {exact} from Maven Central into {lib} (about 120 MB, once)", file=sys.stderr, flush=True)
+    print(f"downloading {what} {exact} from Maven Central into {lib} (about {size}, once)", file=sys.stderr, flush=True)
     lib.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=lib.parent) as work:
         part = Path(work) / "lib"
-        command = ["mvn", "-q", "-B", "-f", str(HERE / f"pom-{version}.xml"), "dependency:copy-dependencies"]
+        command = ["mvn", "-q", "-B", "-f", str(HERE / pom), "dependency:copy-dependencies"]
         command += [f"-DoutputDirectory={part}", "-DincludeScope=runtime"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=1200, check=False)
         if done.returncode:
@@ -164,8 +165,10 @@ def _launch(command: list[str], home: Path | None) -> subprocess.Popen[str]:
 
 
 @contextmanager
-def maven(version: str, heap: str = "1g", fresh_password: bool = False, **settings: str) -> Iterator[Server]:
-    """A server of our own from jars. settings: lines of neo4j.conf, with `__` for dots.
+def maven(
+    version: str, heap: str = "1g", fresh_password: bool = False, browser: bool = False, **settings: str
+) -> Iterator[Server]:
+    """A server of our own from jars. settings: lines of neo4j.conf, with `__` for dots. browser: with Neo4j Browser.
 
     auth: neo4j with a random password; with fresh_password the one that a new server has and that must be changed.
     """
@@ -175,7 +178,9 @@ def maven(version: str, heap: str = "1g", fresh_password: bool = False, **settin
     compiler = java(17, "javac")
     if compiler is None:
         raise NoServerError("no Java compiler (javac 17 or newer) is installed")
-    lib = _jars(version)
+    libs = [_jars("Neo4j", VERSIONS[version][0], f"pom-{version}.xml", "120 MB")]
+    if browser:
+        libs.append(_jars("Neo4j Browser", BROWSER, "pom-browser.xml", "15 MB"))
     home = Path(tempfile.mkdtemp(prefix="memgraph-neo4j-"))
     classes = home / "classes"
     subprocess.run([compiler, "--release", "17", "-d", classes, HERE / "Neo4jServer.java"], check=True, timeout=120)
@@ -193,14 +198,27 @@ def maven(version: str, heap: str = "1g", fresh_password: bool = False, **settin
         "dbms.usage_report.enabled": "false",
         "client.allow_telemetry": "false",
     }
+    http = f"localhost:{free_port()}" if browser else None
+    if http:
+        conf |= {
+            "server.http.enabled": "true",
+            "server.http.listen_address": http,
+            "server.http.advertised_address": http,
+        }
     conf |= {name.replace("__", "."): value for name, value in settings.items()}
     (home / "neo4j.conf").write_text("".join(f"{name}={value}\n" for name, value in conf.items()))
     command = [runtime, f"-Xmx{heap}", "-Xms256m", "-XX:+UseG1GC", "--add-opens=java.base/java.nio=ALL-UNNAMED"]
     command += ["--add-opens=java.base/java.io=ALL-UNNAMED", "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED"]
-    command += ["-cp", f"{classes}:{lib}/*", "Neo4jServer", str(home), str(home / "neo4j.conf")]
-    server = Server(
-        f"bolt://127.0.0.1:{port}", None, f"Neo4j {VERSIONS[version][0]} from Maven", home=home, restart=command
-    )
+    command += [
+        "-cp",
+        ":".join([str(classes), *(f"{lib}/*" for lib in libs)]),
+        "Neo4jServer",
+        str(home),
+        str(home / "neo4j.conf"),
+    ]
+    how = f"Neo4j {VERSIONS[version][0]} from Maven"
+    server = Server(f"bolt://127.0.0.1:{port}", None, how, home=home, restart=command)
+    server.http = f"http://{http}" if http else None
     try:
         server.start()
         if conf["dbms.security.auth_enabled"] == "true" and not fresh_password:

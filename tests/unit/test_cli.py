@@ -41,9 +41,12 @@ def test_every_public_verb_has_a_command() -> None:
     )
     renamed |= {"restorable": "restore", "verify_purge": "purge", "holds": "hold", "lift_hold": "hold"}
     verbs = {name for name, _ in inspect.getmembers(Memory) if not name.startswith("_")} - not_commands
-    assert {renamed.get(verb, verb.replace("_", "-")) for verb in verbs} | {"config", "completion", "tour"} == set(
-        COMMANDS
-    )
+    assert {renamed.get(verb, verb.replace("_", "-")) for verb in verbs} | {
+        "browser",
+        "config",
+        "completion",
+        "tour",
+    } == set(COMMANDS)
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -44,6 +44,16 @@ def merged(rows: Rows, more: Iterable[list[Any]], proper: Collection[str] | None
     return sorted(found.values(), key=lambda row: (sound(row[1]), row[0]), reverse=True)
 
 
+def _texts(values: Iterable[Any]) -> list[str | None]:
+    """The values that are texts; what somebody set by hand to another kind counts as not there."""
+    return [value if isinstance(value, str) else None for value in values]
+
+
+def _amounts(values: Iterable[Any]) -> list[float]:
+    """The values that are numbers; what somebody set by hand to another kind counts as none."""
+    return [value if isinstance(value, int | float) else 0 for value in values]
+
+
 class Candidates:
     """The candidates of one search in one namespace, newest first.
 
@@ -53,9 +63,10 @@ class Candidates:
 
     def __init__(self, rows: Rows, statistics: Statistics) -> None:
         columns: Sequence[Sequence[Any]] = list(zip(*rows, strict=True)) or [()] * _COLUMNS
-        self.ids, versions, active, self.sessions, actors, subjects, *columns = columns
+        self.ids, versions, active, *columns = columns
+        self.sessions, actors, subjects = map(_texts, columns[:3])
         self.versions = [sound(version) for version in versions]
-        lengths, flags, seconds, rated, self._matched, scoped, allowed, self.metadata, cosine = columns
+        lengths, flags, seconds, rated, self._matched, scoped, allowed, self.metadata, cosine = columns[3:]
         self.n = n = len(rows)
         inside = np.array(scoped, bool)
         matching = np.array([bool(matched) for matched in self._matched], bool)
@@ -71,10 +82,10 @@ class Candidates:
             sessions.setdefault(session, len(sessions) - 1)
         numbers = np.array([sessions[session] for session in self.sessions], np.int32)
         before, after = self._turns(numbers, actors)
-        feedback = np.array(rated, np.float32)
+        feedback = np.array(_amounts(rated), np.float32)
         self.columns = Columns(
-            np.array(lengths, np.uint16),
-            np.array(flags, np.uint8),
+            np.array(_amounts(lengths), np.uint16),
+            np.array(_amounts(flags), np.uint8),
             numbers,
             self._named(actors),
             self._named(subjects),

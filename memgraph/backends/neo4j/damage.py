@@ -50,6 +50,7 @@ _MAYBE_TEXTS: Final = (
     "origin_version",
     "embedding_model",
 )
+_SUMS: Final = ("feedback_count", "feedback_sum")  # made anew from the feedback itself when more of it comes
 _TIMES: Final = ("valid_from", "valid_to", "expires_at")
 _TRUSTS: Final = frozenset(trust.value for trust in Trust)
 
@@ -105,7 +106,7 @@ def corrections(row: Mapping[str, Any]) -> dict[str, Any]:
     found |= {name: [] for name in ("tags", "aliases") if not _are_texts(row.get(name))}
     if not _is_object(row.get("metadata")):
         found["metadata"] = "{}"
-    if row.get("trust") not in _TRUSTS:
+    if not isinstance(row.get("trust"), str) or row["trust"] not in _TRUSTS:
         found["trust"] = Trust.AGENT.value
     if not isinstance(row.get("pinned"), bool):
         found["pinned"] = False
@@ -125,6 +126,7 @@ def readable(row: Mapping[str, Any], superseded_by: str | None) -> dict[str, Any
             hint="Run `memgraph doctor --repair`.",
         )
     found = {**row, **corrections(row)}
+    found |= {name: 0 for name in _SUMS if not isinstance(row.get(name), int | float | None)}
     if found.get("status") not in LABELS:
         keyed = row.get("key") is not None
         found["status"] = lineage.status(life(row), keyed, superseded_by is not None).value

@@ -26,6 +26,9 @@ Row = TypeVar("Row", bound=Mapping[str, Any])
 _TRUST: Final = {trust.value: trust for trust in Trust}
 _PLAIN: Final = ("key", "subject", "actor", "session", "valid_from", "valid_to", "expires_at", "reason")
 _MAYBE: Final = (*_PLAIN, "changeset", "embedding_model")
+_SHOWN: Final = ("kind", "title", "source")
+_AMOUNTS: Final = ("confidence", "feedback_count", "feedback_sum")
+_MAYBE_SHOWN: Final = ("key", "subject", "actor", "session", "reason", "origin", "origin_version", "embedding_model")
 
 
 def properties(operation: Remember) -> dict[str, Any]:
@@ -98,6 +101,9 @@ def _entry(row: Mapping[str, Any], now: datetime, superseded_by: str | None) -> 
     expires, status, get = row.get("expires_at"), Status(row["status"]), row.get
     if isinstance(expires, str) or isinstance(get("valid_from"), str) or isinstance(get("valid_to"), str):
         raise TypeError("a time was written as a text")
+    if not isinstance(row["content"], str):
+        raise _spoiled("content")
+    _check_kinds(row)
     if status is Status.ACTIVE and expires is not None and expires <= now:
         status = Status.EXPIRED
     values = {
@@ -110,7 +116,7 @@ def _entry(row: Mapping[str, Any], now: datetime, superseded_by: str | None) -> 
         "title": row["title"],
         "tags": tuple(row["tags"]),
         "aliases": tuple(row["aliases"]),
-        "metadata": json.loads(row["metadata"]),
+        "metadata": _metadata(row),
         "source": row["source"],
         "actor": get("actor"),
         "session": get("session"),
@@ -136,6 +142,25 @@ def _entry(row: Mapping[str, Any], now: datetime, superseded_by: str | None) -> 
     return trusted(Entry, values)
 
 
+def _check_kinds(row: Mapping[str, Any]) -> None:
+    """Raise TypeError if a property that is shown as it is has another kind than a write gives it. Quick, as every read asks."""
+    sound = all(isinstance(row[name], str) for name in _SHOWN)
+    sound = sound and all(isinstance(row.get(name), str | None) for name in _MAYBE_SHOWN)
+    sound = sound and all(isinstance(row.get(name, 0), int | float | None) for name in _AMOUNTS)
+    for name in ("tags", "aliases"):
+        sound = sound and isinstance(row[name], list) and all(isinstance(each, str) for each in row[name])
+    if not (sound and isinstance(row["pinned"], bool)):
+        raise TypeError("a property has another kind than a write gives it")
+
+
+def _metadata(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A memory's metadata. Raises TypeError or ValueError if somebody changed it to what is none."""
+    found = json.loads(row["metadata"])
+    if not isinstance(found, dict):
+        raise TypeError("metadata is no object")
+    return found
+
+
 def remember_of(row: Mapping[str, Any]) -> Remember:
     """The Remember that made a node; its `embedding`, where the row has it, included. What was spoiled is as in `entry`.
 
@@ -143,6 +168,7 @@ def remember_of(row: Mapping[str, Any]) -> Remember:
     """
     sound(sound_times(row)["version"])
     try:
+        _check_kinds(row)
         return _remember_of(row)
     except (KeyError, TypeError, ValueError):
         return _remember_of(readable(row, None))
@@ -162,7 +188,7 @@ def _remember_of(row: Mapping[str, Any]) -> Remember:
         title=row["title"],
         tags=tuple(row["tags"]),
         aliases=tuple(row["aliases"]),
-        metadata=json.loads(row["metadata"]),
+        metadata=_metadata(row),
         source=row["source"],
         trust=_TRUST[row["trust"]],
         pinned=row["pinned"],
