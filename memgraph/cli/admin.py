@@ -63,7 +63,8 @@ def status_command(call: Call) -> None:
 def stats_command(call: Call) -> None:
     """Count what is in the namespace and in the store."""
     stats = call.memory().stats()
-    call.show(stats, lambda: facts(stats.model_dump().items()))
+    call.show(stats, lambda: facts(stats.model_dump(exclude={"degraded"}).items()))
+    call.degraded(stats.degraded)
 
 
 @verb(

@@ -6,7 +6,7 @@ import json
 import logging
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +44,7 @@ class Call:
     as_json: bool = False
     quiet: bool = False
     verbose: int = 0
+    opened: Memory | None = field(default=None, repr=False)
 
     def settings(self) -> Settings:
         """The settings in force: options, then variables, then memgraph.toml, then defaults."""
@@ -52,7 +53,9 @@ class Call:
         return resolve(self.store, self.namespace, primary=self.primary)
 
     def memory(self, *, create: bool = False) -> Memory:
-        """The store, open until the command ends. Unless `create`, one that is not there is NotFoundError."""
+        """The store, opened once and until the command ends. Unless `create`, one that is not there is NotFoundError."""
+        if self.opened is not None:
+            return self.opened
         from memgraph import Memory
 
         if self.verbose:
@@ -66,9 +69,9 @@ class Call:
                 hint="Write a first memory with `memgraph remember`, or name another store with --store or --primary.",
             )
         both = settings.primary is not None and arguments["path"] is not None
-        memory = Memory.open(**arguments, preload=False, create=create or both)
-        click.get_current_context().call_on_close(memory.close)
-        return memory
+        self.opened = Memory.open(**arguments, preload=False, create=create or both)
+        click.get_current_context().call_on_close(self.opened.close)
+        return self.opened
 
     def _log(self) -> None:
         """Show what this package logs, and only that: the driver's own log holds what memories say."""

@@ -44,9 +44,10 @@ def current_command(call: Call, key: str, known_at: datetime | None, valid_at: d
 
     Exit code 3 if the key has none.
     """
-    entry = call.memory().current(key, known_at=known_at, valid_at=valid_at)
+    memory = call.memory()
+    entry = memory.current(key, known_at=known_at, valid_at=valid_at)
     if entry is None:
-        doubt = call.memory().degraded
+        doubt = memory.degraded
         raise NotFoundError(
             f"key {key!r} has no value in namespace {call.settings().namespace!r}"
             + (" at that time" if known_at or valid_at else ""),
@@ -189,7 +190,8 @@ def diff_command(call: Call, known_at_a: datetime, known_at_b: datetime, width: 
 
     That is what was added, what was removed or replaced, and what came back.
     """
-    found: Diff = call.memory().diff(known_at_a, known_at_b)
+    memory = call.memory()
+    found: Diff = memory.diff(known_at_a, known_at_b)
 
     def lines() -> Iterator[str]:
         yield f"from {when(found.known_at_a)} to {when(found.known_at_b)}"
@@ -199,7 +201,7 @@ def diff_command(call: Call, known_at_a: datetime, known_at_b: datetime, width: 
             yield from (f"  {row}" for row in entry_table(call, entries, width))
 
     call.show(found, lines)
-    call.degraded(call.memory().degraded)
+    call.degraded(memory.degraded)
 
 
 @verb("namespaces", "memgraph namespaces acme")
@@ -207,9 +209,10 @@ def diff_command(call: Call, known_at_a: datetime, known_at_b: datetime, width: 
 @pass_call
 def namespaces_command(call: Call, prefix: str | None) -> None:
     """List the namespaces that hold memories. With PREFIX, that one and its descendants."""
-    found = call.memory().namespaces(prefix or ())
+    memory = call.memory()
+    found = memory.namespaces(prefix or ())
     call.show({"namespaces": found}, lambda: map(escape, found))
-    call.degraded(call.memory().degraded)
+    call.degraded(memory.degraded)
 
 
 def _show_page(call: Call, page: Page[Any], width: int | None) -> None:

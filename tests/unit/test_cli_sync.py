@@ -58,3 +58,32 @@ def test_a_condition_needs_the_primary(run: object) -> None:
 
 def test_a_primary_in_the_wrong_form_is_refused(run: object) -> None:
     assert run("sync", primary="localhost").exit_code == 2  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("list",),
+        ("search", "tea"),
+        ("current", "drink"),
+        ("lineage", "drink"),
+        ("count",),
+        ("namespaces",),
+        ("diff", "2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z"),
+        ("stats",),
+        ("audit",),
+    ],
+)
+def test_what_is_read_while_the_primary_is_away_is_exit_6(words: tuple[str, ...], run: object) -> None:
+    assert run("remember", "tea", "--key", "drink").exit_code == 0  # type: ignore[operator]
+    done = run(*words)  # type: ignore[operator]
+    assert done.exit_code == 6, done.output
+    assert "may be incomplete" in done.stderr
+
+
+def test_what_is_not_found_while_the_primary_is_away_may_be_there(run: object) -> None:
+    assert run("remember", "tea", "--key", "drink").exit_code == 0  # type: ignore[operator]
+    for words in (("get", "elsewhere"), ("current", "elsewhere"), ("lineage", "elsewhere")):
+        done = run(*words)  # type: ignore[operator]
+        assert done.exit_code == 3
+        assert "may be on the primary" in done.stderr

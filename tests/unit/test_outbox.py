@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 from memgraph import Memory
 from memgraph.backends.base import Scope
-from memgraph.backends.composite.breaker import Breaker
+from memgraph.backends.composite.breaker import Breaker, Patience
 from memgraph.backends.local.backend import LocalBackend
 from memgraph.backends.local.journal import ALL, UNPUSHED, set_cursor
 from memgraph.backends.local.outbox import Outbox, refuse
@@ -206,3 +207,22 @@ def test_the_breaker_waits_longer_each_time_and_never_in_step() -> None:
     assert longest[0] <= 0.2
     assert longest[3] > longest[0]
     assert max(longest) <= 30.0
+
+
+def test_patience_is_lost_for_a_while_that_grows(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    patience = Patience()
+    assert patience.lost is None
+    pauses = []
+    for _ in range(5):
+        patience.lose("slow")
+        patience.lose("slow")  # who waited at the same time
+        began = now
+        while patience.lost == "slow":
+            now += 0.25
+        pauses.append(now - began)
+    assert pauses == [1.0, 2.0, 4.0, 5.0, 5.0]
+    patience.lose("slow")
+    patience.renew()
+    assert patience.lost is None
