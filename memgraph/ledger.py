@@ -21,12 +21,13 @@ from memgraph.errors import LegalHoldError, NotFoundError, StoreCorruptError
 from memgraph.models import Act, Entry, Filters, Hold, Problem, Selector
 from memgraph.rules.selection import selector_digest, selector_test
 
-__all__ = ["BEGUN", "Ledger", "acts_of", "check", "operator"]
+__all__ = ["BEGUN", "REWOUND", "Ledger", "acts_of", "check", "operator"]
 
 _PAGE: Final = 500
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 _SHOWN: Final = 5  # examples of a problem
 BEGUN: Final = "purge begun"
+REWOUND: Final = "rewind of what was replaced"
 _KINDS: Final = {"released": "release", "pruned": "prune", "forgotten": "forget"}
 
 
@@ -106,6 +107,17 @@ class Ledger:
             )
 
     # ---- acts
+
+    def rewound(self, undone: Callable[[str], object]) -> frozenset[str]:
+        """The ids of memories that rewinds found replaced already, and that no other is to bring back.
+
+        undone: tells of a change-set whether it was undone: then it counts no more.
+        """
+        found: set[str] = set()
+        for act in self.acts():
+            if act.what == REWOUND and not undone(act.details["changeset"]):
+                found.update(act.details["ids"])
+        return frozenset(found)
 
     def note(self, what: str, by: str, details: dict[str, Any], key: str | None = None) -> None:
         """Write an act down. key: of an act that is told again when it has gone on; only the last counts."""

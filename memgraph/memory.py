@@ -22,6 +22,7 @@ from memgraph.errors import (
     ClockDriftError,
     ConflictError,
     InvalidInputError,
+    LegalHoldError,
     NotFoundError,
     UnavailableError,
     UnsupportedError,
@@ -952,6 +953,7 @@ class Memory:
         is deleted, and `undo` reverses it. What the run forgot or pruned is not brought back.
         dry_run: only say what would change. Raises InvalidInputError if no filter is given.
         """
+        from memgraph.ledger import REWOUND
         from memgraph.rules import rewind
 
         narrowed = _filters(filters)
@@ -963,8 +965,10 @@ class Memory:
         written = builtins.list(self._all(narrowed.model_copy(update={"status": "any"})))
         going = rewind.goes(written)
         self._ledger.refuse(going, "rewind")
-        replaced = self._all(Filters(status=(Status.SUPERSEDED,)))
-        coming = rewind.becomes_current(written, replaced, now, lambda key: self.history(key).items)
+        poisoned = self._ledger.rewound(lambda changeset: self._backend.changeset(self._namespace, f"undo:{changeset}"))
+        replaced = builtins.list(self._all(Filters(status=(Status.SUPERSEDED,))))
+        bad = [*written, *(each for each in replaced if each.id in poisoned)]
+        coming = rewind.becomes_current(bad, replaced, now, lambda key: self.history(key).items)
         changeset = new_id()
         operations = self._retiring(going, "released", why, changeset)
         if not dry_run:
@@ -972,6 +976,9 @@ class Memory:
                 operations += self._restoring(entry, why, changeset)
             if operations:
                 self._write(*operations)
+            covered = sorted(each.id for each in written if each.status is Status.SUPERSEDED)
+            if covered:  # out of use already, and never to be brought back by another rewind
+                self._ledger.note(REWOUND, self._operator(None), {"changeset": changeset, "ids": covered})
             found = self._backend.changeset(self._namespace, changeset)
             if found is not None:
                 return found
@@ -1090,8 +1097,12 @@ class Memory:
         from memgraph.ledger import BEGUN
         from memgraph.rules.selection import selector_digest
 
-        self._ledger.refuse(self._planned(plan), "purge", plan.subtree)
         key = f"purge {new_id()}"
+        try:
+            self._ledger.refuse(self._planned(plan), "purge", plan.subtree)
+        except LegalHoldError:
+            self._ledger.note("purge refused", who, {"plan_digest": plan.digest}, key)
+            raise
         if plan.total:
             digests = {
                 "plan_digest": plan.digest,

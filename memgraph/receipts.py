@@ -16,7 +16,7 @@ from memgraph.models import PurgeReceipt
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-__all__ = ["count_in_file", "is_signed_by", "read", "sign"]
+__all__ = ["count_in_file", "is_signed_by", "read", "require_key", "sign"]
 
 _BLOCK: Final = 1 << 20
 
@@ -37,6 +37,11 @@ def sign(receipt: PurgeReceipt, key: Path) -> PurgeReceipt:
     key: a PEM file with an Ed25519 private key. Raises InvalidInputError for another, UnsupportedError without the extra.
     """
     return receipt.model_copy(update={"signature": _private(key).sign(_signed_bytes(receipt)).hex()})
+
+
+def require_key(key: Path) -> None:
+    """Raise what `sign` would raise for this key."""
+    _private(key)
 
 
 def is_signed_by(receipt: PurgeReceipt, key: Path) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from memgraph.backends.base import Archivable
-from memgraph.errors import NotFoundError, UnsupportedError
+from memgraph.backends.base import Archivable, Scope
+from memgraph.errors import LegalHoldError, NotFoundError, UnsupportedError
 from memgraph.memory import Memory
 from memgraph.models import BackupReport, RestoreReport
 
@@ -42,7 +42,8 @@ def restore(
     store: made if it is not there. dry_run: change nothing, and report what would happen. lock_timeout: seconds to wait for
     another process's write. durability, max_clock_drift (seconds): as for `Memory.open`.
 
-    Raises what `verify` raises, StoreCorruptError for a damaged store, ClockDriftError, StoreLockedError, StoreFullError,
+    Raises what `verify` raises, LegalHoldError if what is under a hold would be taken away,
+    StoreCorruptError for a damaged store, ClockDriftError, StoreLockedError, StoreFullError,
     ReadOnlyError, and UnsupportedError for pages of another size; then the store is as it was.
     """
     _require(backup)
@@ -52,11 +53,34 @@ def restore(
         "max_clock_drift": max_clock_drift,
     }
     there = Path(store).exists()
+    if there:
+        _require_held(store, backup)
     if not there and not dry_run:
         restore(store, backup, dry_run=True, **options)  # what is refused makes no file
     with Memory.open(store if there or not dry_run else ":memory:", **options, preload=False) as memory:
         report = _files(memory).restore_backup(Path(backup), dry_run)
     return report.model_copy(update={"store": str(store)})
+
+
+def _require_held(store: str | Path, backup: str | Path) -> None:
+    """Raise LegalHoldError if the backup lacks what is under a legal hold in the store: a restore would take it away."""
+    with (
+        Memory.open(store, read_only=True, preload=False) as memory,
+        Memory.open(backup, read_only=True, preload=False) as other,
+    ):
+        missing: set[str] = set()
+        for path in memory.namespaces():
+            here = memory.namespace(path)
+            for hold in here.holds():
+                held = list(here.backend.select(Scope(path), hold.selector, memory._now()))
+                there = other.backend.get(path, [entry.id for entry in held], memory._now())
+                if any(entry.id not in there for entry in held):
+                    missing.add(hold.id)
+    if missing:
+        raise LegalHoldError(
+            f"the backup does not hold all that is under a legal hold in the store ({', '.join(sorted(missing))})",
+            hint="Take a newer backup, or lift the hold: `memgraph hold list`, `memgraph hold lift ID`.",
+        )
 
 
 def _require(backup: str | Path) -> None:

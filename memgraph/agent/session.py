@@ -249,8 +249,10 @@ class LearnSession:
         records = [entry for entry in reversed(page) if entry.source != REFLECTION]
         if not records:
             return
-        for lesson in settled(self._reflector(records), _REFLECT_SECONDS, self._run):
-            given = {"content": lesson} if isinstance(lesson, str) else dict(lesson)
+        made = settled(self._reflector(records), _REFLECT_SECONDS, self._run)
+        lessons: Iterable[Any] = [made] if isinstance(made, str | Mapping) else made or ()
+        for lesson in lessons:
+            given: dict[str, Any] = {"content": lesson} if isinstance(lesson, str) else dict(lesson)
             given = {"kind": "insight", "source": REFLECTION, "session": self.id, **given}
             given.setdefault("id", _lesson_id(given))
             try:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from memgraph.cli.call import PARTIAL, Call, is_terminal, pass_call, verb
-from memgraph.cli.files import write_file
+from memgraph.cli.files import require_place, write_file
 from memgraph.cli.options import build, filter_options, reason_option, selector_options, subtree_option, yes_option
 from memgraph.cli.output import facts
 from memgraph.errors import InvalidInputError, NotFoundError
@@ -183,6 +183,12 @@ def purge_command(
     call.confirm(f"purge {plan.total} memories for good", yes=yes)
     if unknown and plan.total == 0:
         raise NotFoundError(f"none of these ids is there: {', '.join(unknown)}")
+    if key_file:  # what cannot be used is found out before anything is deleted
+        from memgraph.receipts import require_key
+
+        require_key(Path(key_file))
+    if out:
+        require_place(Path(out))
     receipt = call.memory().purge(plan, by=by)
     if key_file:
         from memgraph.receipts import sign

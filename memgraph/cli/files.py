@@ -17,6 +17,15 @@ def check_free(path: Path, *, force: bool) -> None:
         raise RefusedError(f"nothing was written: {path} is there already", "Choose another name, or pass --force.")
 
 
+def require_place(path: Path) -> None:
+    """Raise OSError where `write_file` could not write."""
+    handle, name = tempfile.mkstemp(prefix=f".{path.name[:64]}.", dir=path.parent)
+    os.close(handle)
+    Path(name).unlink()
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder")
+
+
 def write_file(path: Path, data: bytes) -> None:
     """Write a file beside its place, sync it, and move it there; on any failure nothing is left behind."""
     handle, name = tempfile.mkstemp(prefix=f".{path.name[:64]}.", dir=path.parent)

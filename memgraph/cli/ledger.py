@@ -42,8 +42,8 @@ def hold_command(
 ) -> None:
     """Put, list or lift legal holds.
 
-    What a hold selects, now or later, cannot be purged, released, rewound or pruned. lift (or remove): what it selected is
-    purged with it, from the ledger too.
+    What a hold selects, now or later, cannot be purged, released, rewound or pruned. lift (or remove): the memories stay;
+    the hold's own words for them are deleted with it.
     """
     memory = call.memory()
     if (id is not None) != (action in ("lift", "remove")):

@@ -22,25 +22,28 @@ def becomes_current(
     """What the run had replaced, oldest first: of a key the newest value that is not the run's, if the run's is the newest of all.
 
     written: everything of the run, of any status. replaced: superseded memories, of the run or not. line: all values of a key,
-    oldest first. What has expired since, or was taken out of use otherwise, stays so.
+    oldest first. What has expired since, or was taken out of use otherwise, stays so, and so does what stood before a value of
+    the run that somebody forgot since.
     """
     run = {entry.id for entry in written}
+    stands = {entry.id for entry in written if entry.status in (Status.ACTIVE, Status.SUPERSEDED)}
     of_keys: dict[str, Entry] = {}
     others: list[Entry] = []
     for entry in replaced:
         over = entry.expires_at is not None and entry.expires_at <= now
-        if entry.id in run or entry.superseded_by not in run or over:
+        if entry.id in run or entry.superseded_by not in stands or over:
             continue
         if entry.key is None:
             others.append(entry)
         elif entry.key not in of_keys or of_keys[entry.key].version < entry.version:
             of_keys[entry.key] = entry
-    keyed = [entry for key, entry in of_keys.items() if _newest(line(key)).id in run]
+    keyed = [entry for key, entry in of_keys.items() if _stands_last(line(key), run)]
     return sorted([*others, *keyed], key=lambda entry: entry.version)
 
 
-def _newest(line: Sequence[Entry]) -> Entry:
-    """The newest value that was not over already when it was written."""
-    return next(
+def _stands_last(line: Sequence[Entry], run: set[str]) -> bool:
+    """Whether the newest value, of those that were not over already when they were written, is the run's and in use."""
+    newest = next(
         entry for entry in reversed(line) if entry.valid_to is None or entry.valid_to > recorded_at(entry.version)
     )
+    return newest.id in run and newest.status is Status.ACTIVE

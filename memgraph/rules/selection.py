@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, Literal
 
@@ -21,6 +21,7 @@ __all__ = [
     "is_empty",
     "matches",
     "purge_plan",
+    "purged_spaces",
     "same_set",
     "selector_digest",
     "selector_matches",
@@ -214,13 +215,31 @@ def purge_plan(
         by_kind=dict(sorted(Counter(found.kind for found in entries).items())),
         by_status=dict(sorted(Counter(found.status.value for found in entries).items())),
         by_store={name: count for name, count in by_store.items() if count},
-        digest=hashlib.sha256(json.dumps(ids, ensure_ascii=False).encode()).hexdigest(),
+        digest=_digest(ids),
     )
+
+
+def _digest(ids: Mapping[str, Sequence[str]]) -> str:
+    listed = {path: list(named) for path, named in ids.items()}
+    return hashlib.sha256(json.dumps(listed, ensure_ascii=False).encode()).hexdigest()
+
+
+def purged_spaces(plan: PurgePlan, known: Iterable[str]) -> list[str]:
+    """The namespaces in which a purge is to be done. known: those of its scope that hold anything.
+
+    One that says all it selects refuses what comes later also where nothing matches yet.
+    """
+    if not value_purges(plan.selector, plan.namespace):
+        return list(plan.ids)
+    return list(dict.fromkeys([*plan.ids, plan.namespace, *(known if plan.subtree else ())]))
 
 
 def same_set(fresh: PurgePlan, planned: PurgePlan) -> None:
     """Raise ConflictError if a plan that somebody may have looked at no longer says what would go."""
-    if not planned.digest.startswith(UNSEEN) and fresh.digest != planned.digest:
+    unseen = planned.digest.startswith(UNSEEN)
+    if not unseen and _digest(planned.ids) != planned.digest:
+        raise ConflictError("the ids of the plan are not those that it was made with", hint="Make a new plan.")
+    if not unseen and fresh.digest != planned.digest:
         raise ConflictError(
             "the set to purge has changed since the plan was made", hint="Make a new plan and look at it."
         )

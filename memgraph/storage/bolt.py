@@ -118,6 +118,7 @@ class Bolt:
     def _fresh(self) -> None:
         self._pid = os.getpid()
         self._driver: neo4j.Driver | None = None
+        self._failure = f"{self.where} cannot be reached"
         self._connecting = threading.Lock()
         self._slots = threading.BoundedSemaphore(self._pool)
         self._watch = Watch(self.timeout)
@@ -259,11 +260,12 @@ class Bolt:
             if self._refused is not None:
                 raise type(self._refused)(str(self._refused), hint=self._refused.hint)
             if failures != self._watch.failures:
-                raise UnavailableError(f"{self.where} cannot be reached", hint="Is the server running?")
+                raise UnavailableError(self._failure, hint="Is the server running?")  # as somebody else has just found
             try:
                 self._driver = self._open()
-            except UnavailableError:
+            except UnavailableError as error:
                 self._watch.failures += 1
+                self._failure = str(error)
                 raise
             if self._closed:  # while this was connecting
                 self._driver.close()

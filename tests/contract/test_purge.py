@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -215,3 +216,51 @@ def test_a_long_line_is_widened_once(memory: Memory) -> None:
     assert plan.total == 200
     memory.purge(plan)
     assert memory.count(Filters(status="any")) == 1
+
+
+@pytest.mark.parametrize("field", ["subject", "key", "session", "actor", "source"])
+def test_a_purge_that_matches_nothing_refuses_what_comes_late(
+    field: str, memory: Memory, clock: FrozenClock, tmp_path: Path
+) -> None:
+    """An older export holds what this store never saw."""
+    with Memory.open(":memory:", namespace=memory.path, clock=clock) as elsewhere:
+        elsewhere.remember("the canary", id="late", **{field: "ann"})  # type: ignore[arg-type]
+        elsewhere.remember("a bystander", id="other")
+        elsewhere.export_to(tmp_path / "old.jsonl")
+    clock.advance()
+    assert memory.purge({field: "ann"}).tombstones == 1
+    clock.advance()
+    memory.import_from(tmp_path / "old.jsonl")
+    assert [entry.id for entry in memory.list({"status": "any"})] == ["other"]
+    assert memory.remember("written since", **{field: "ann"}).status == "active"  # type: ignore[arg-type]
+
+
+def test_a_subtree_purge_refuses_what_comes_late_below(memory: Memory, clock: FrozenClock, tmp_path: Path) -> None:
+    below = Memory(memory.backend, namespace=f"{memory.path}/u9", clock=clock)
+    below.remember("of bob", subject="bob")
+    with Memory.open(":memory:", namespace=below.path, clock=clock) as elsewhere:
+        elsewhere.remember("the canary", id="late", subject="ann")
+        elsewhere.export_to(tmp_path / "old.jsonl")
+    clock.advance()
+    memory.purge({"subject": "ann"}, subtree=True)
+    below.import_from(tmp_path / "old.jsonl")
+    assert [entry.subject for entry in below.list({"status": "any"})] == ["bob"]
+
+
+def test_a_plan_whose_ids_were_changed_by_hand_is_refused(memory: Memory) -> None:
+    memory.remember_many([{"content": f"note {n}", "id": f"n{n}", "subject": "ann"} for n in range(3)])
+    plan = memory.plan_purge({"subject": "ann"})
+    cut = plan.model_copy(update={"ids": {memory.path: ("n0",)}})
+    with pytest.raises(ConflictError):
+        memory.purge(cut)
+    assert memory.count() == 3
+    memory.purge(plan)
+    assert memory.count() == 0
+
+
+def test_what_verifies_a_purge_finds_its_tombstones_where_nothing_else_is_left(memory: Memory) -> None:
+    memory.remember("one", subject="ann")
+    Memory(memory.backend, namespace=f"{memory.path}/below").remember("two", subject="bob")
+    receipt = memory.purge({"subject": "ann"})
+    check = memory.verify_purge(receipt, {"subject": "ann"})
+    assert check.ok, check

@@ -121,3 +121,23 @@ def test_what_others_wrote_later_stands(memory: Memory, clock: FrozenClock) -> N
 def test_a_rewind_of_everything_is_refused(memory: Memory, filters: dict[str, str]) -> None:
     with pytest.raises(InvalidInputError):
         memory.rewind(filters)
+
+
+def test_a_poisoned_value_that_was_replaced_is_not_revived_by_another_rewind(memory: Memory) -> None:
+    memory.remember("good", key="k", actor="ann")
+    memory.remember("poison", key="k", actor="evil")
+    memory.remember("fixed", key="k", session="t2")
+    first = memory.rewind({"actor": "evil"})
+    assert not first.changes
+    memory.rewind({"session": "t2"})
+    now = memory.current("k")
+    assert now is not None
+    assert now.content == "good"
+
+
+def test_a_key_that_was_forgotten_stays_so(memory: Memory) -> None:
+    memory.remember("v1", key="k", actor="ann")
+    last = memory.remember("v2", key="k", session="s1")
+    memory.forget(last.id, reason="asked")
+    memory.rewind({"session": "s1"})
+    assert memory.current("k") is None

@@ -21,6 +21,7 @@ from memgraph.errors import (
     ClockDriftError,
     ConflictError,
     InvalidInputError,
+    LegalHoldError,
     NotFoundError,
     ReadOnlyError,
     StoreCorruptError,
@@ -721,3 +722,17 @@ def test_holds_and_what_was_done_outlive_a_restore(memory: Memory, copy: Path, p
     assert restore(path, copy).newer == {}
     assert [each.id for each in memory.holds()] == [hold.id]
     assert [(act.what, act.by) for act in memory.audit()][-1] == ("purge", "dpo")
+
+
+def test_a_restore_that_would_take_what_is_held_is_refused(memory: Memory, copy: Path, path: Path) -> None:
+    memory.remember("one", id="one", subject="bob")
+    memory.backup(copy)
+    memory.remember("evidence", id="e", subject="bob")
+    hold = memory.hold({"subject": "bob"})
+    for dry_run in (True, False):
+        with pytest.raises(LegalHoldError, match=hold.id):
+            restore(path, copy, dry_run=dry_run)
+    assert memory.get("e").content == "evidence"
+    memory.lift_hold(hold.id)
+    restore(path, copy)
+    assert memory.count() == 1

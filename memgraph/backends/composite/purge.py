@@ -106,8 +106,8 @@ def _elsewhere(selector: Selector, mine: PurgePlan) -> Selector | None:
 
     Of ids, those that this store does not hold: what it held goes by its operations, which know whose memory they mean.
     """
-    if value_purges(selector, mine.namespace):
-        return None
+    if value_purges(selector, mine.namespace) and not mine.subtree:
+        return None  # below a namespace there may be others that only the primary knows
     if not selector.ids:
         return selector
     held = {id for ids in mine.ids.values() for id in ids}

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from memgraph.backends.base import Draft, Facts, Query, Scope
 from memgraph.backends.local import apply, dump, journal, lines, reads, tombs
 from memgraph.backends.local.rows import COLUMNS, STATUSES, entry
-from memgraph.checks import from_micros
+from memgraph.checks import LEDGER, from_micros
 from memgraph.clock import EPOCH, Clock, millis, new_writer, version_floor
 from memgraph.errors import ConflictError, MemgraphError, PurgedError
 from memgraph.models import (
@@ -57,6 +57,7 @@ Journal = Callable[[sqlite3.Connection, Sequence[journal.Item]], None]
 """Takes note of what is written, in the same transaction."""
 
 _log = logging.getLogger("memgraph")
+_DATA = f"path not glob '{LEDGER}/*'"  # without what is kept beside it
 SEAL_CHECK_EVERY = 64  # after so many writes, see whether documents wait to be sealed
 
 
@@ -649,9 +650,11 @@ class LocalBackend:
                 relations=one(
                     "select count(*) from relation join memory on memory.seq = relation.a where ns = ? and gone = 0", ns
                 ),
-                store_entries=one("select count(*) from memory where version is not null"),
+                store_entries=one(
+                    f"select count(*) from memory join namespace using(ns) where version is not null and {_DATA}"
+                ),
                 store_namespaces=one(
-                    "select count(*) from namespace where exists (select 1 from memory"
+                    f"select count(*) from namespace where {_DATA} and exists (select 1 from memory"
                     " where memory.ns = namespace.ns and version is not null)"
                 ),
                 bytes=self.database.bytes_on_disk(),

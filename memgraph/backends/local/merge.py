@@ -80,7 +80,9 @@ def complete(old: sqlite3.Connection, new: sqlite3.Connection, newest: str) -> O
     )
     newer, newer_ids = _missing(old, new)
     return Outcome(
-        held=old.execute("select count(*) from memory where version is not null").fetchone()[0],
+        held=old.execute(
+            f"select count(*) from memory join namespace using(ns) where version is not null and path not glob '{LEDGER}/*'"
+        ).fetchone()[0],
         newer=newer,
         newer_ids=newer_ids,
         changed=dict(old.execute(_EVENTS, (newest,)).fetchall()),

@@ -16,7 +16,7 @@ from memgraph.backends.local.where import selector_clause
 from memgraph.clock import new_id
 from memgraph.models import Entry, PurgePlan, Selector
 from memgraph.operations import Purge
-from memgraph.rules.selection import purge_plan, selector_test, value_purges
+from memgraph.rules.selection import purge_plan, purged_spaces, selector_test, value_purges
 
 __all__ = ["Done", "plan", "purge", "select"]
 
@@ -95,10 +95,9 @@ def purge(connection: sqlite3.Connection, planned: PurgePlan, version: str, rece
     applier = Applier(connection)
     receipt = receipt or new_id()
     operations: list[Purge] = []
-    spaces = list(planned.ids)
-    if planned.selector.everything and planned.namespace not in spaces:
-        spaces.append(planned.namespace)
-    for path in spaces:
+    scope = Scope(planned.namespace, planned.subtree)
+    known = [path for _, path in reads.namespaces(connection, scope)]
+    for path in purged_spaces(planned, known):
         ids = planned.ids.get(path, ())
         heads = _heads(connection, path, ids)
         named = value_purges(planned.selector, path) or [("id", id) for id in ids]

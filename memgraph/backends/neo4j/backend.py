@@ -34,7 +34,7 @@ from memgraph.models import (
     StoreStatus,
 )
 from memgraph.operations import Operation, Purge, Unknown
-from memgraph.rules.selection import same_set, selector_digest, value_purges
+from memgraph.rules.selection import purged_spaces, same_set, selector_digest, value_purges
 from memgraph.storage.bolt import Bolt, Runner
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 __all__ = ["Neo4jBackend"]
 
 _PATIENCE: Final = 10.0  # seconds that an administrator waits for a busy server to react
+_UNSENT: Final = "what other replicas have not sent yet: purge again when they have synced"
 _NOT_REACHED: Final = ("backups and exports made before", "the server's transaction logs until they rotate")
 
 
@@ -262,9 +263,7 @@ class Neo4jBackend:
     def purge(self, plan: PurgePlan, now: datetime) -> PurgeReceipt:
         """Remove for good what a plan names."""
         bolt, scope = self._ready(), Scope(plan.namespace, plan.subtree)
-        spaces = builtins.list(plan.ids)
-        if plan.selector.everything and plan.namespace not in spaces:
-            spaces.append(plan.namespace)
+        spaces = purged_spaces(plan, reads.namespaces(bolt, plan.namespace) if plan.subtree else ())
         feeds = {path: bolt.run("write/newest", namespace=path)[0] for path in spaces}
         for feed in feeds.values():
             self._writer.observe(feed["version"])
@@ -298,7 +297,7 @@ class Neo4jBackend:
             removed=purge.removed(counts),
             scrubbed=False,
             tombstones=counts.get("new", 0),
-            not_reached=_NOT_REACHED,
+            not_reached=_NOT_REACHED if value_purges(plan.selector, plan.namespace) else (*_NOT_REACHED, _UNSENT),
             unknown_ids=len(set(plan.selector.ids) - {id for ids in plan.ids.values() for id in ids}),
         )
 

@@ -27,7 +27,7 @@ _Items = Iterator[ops.Operation | ops.Unknown]
 def operations(runner: Runner, scope: Scope) -> Iterator[ops.Operation | ops.Unknown | dict[str, Any]]:
     """Secrets and the scope's tombstones first, then all its operations by version; what waits in places is among them."""
     paths = spaces(runner, scope) or [scope.namespace]
-    buried = [each for path in paths for each in tombstones(runner, path)]
+    buried = [each for path in dict.fromkeys((scope.namespace, *paths)) for each in tombstones(runner, path)]
     yield from with_secrets(runner, buried)
     streams: list[_Items] = [_in_order(event for path in paths for event in _events(runner, path))]
     limit = min(PAGE, max(PAGE // len(paths), _LEAST))
