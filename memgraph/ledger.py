@@ -8,6 +8,7 @@ selector is data: it is purged when the hold is lifted.
 from __future__ import annotations
 
 import getpass
+import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
@@ -21,7 +22,7 @@ from memgraph.errors import LegalHoldError, NotFoundError, StoreCorruptError
 from memgraph.models import Act, Entry, Filters, Hold, Problem, Selector
 from memgraph.rules.selection import selector_digest, selector_test
 
-__all__ = ["BEGUN", "REWOUND", "Ledger", "acts_of", "check", "operator"]
+__all__ = ["BEGUN", "REWOUND", "Ledger", "acts_of", "check", "operator", "token"]
 
 _PAGE: Final = 500
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
@@ -109,14 +110,14 @@ class Ledger:
     # ---- acts
 
     def rewound(self, undone: Callable[[str], object]) -> frozenset[str]:
-        """The ids of memories that rewinds found replaced already, and that no other is to bring back.
+        """The tokens of memories that rewinds found replaced already, and that no other is to bring back.
 
         undone: tells of a change-set whether it was undone: then it counts no more.
         """
         found: set[str] = set()
         for act in self.acts():
             if act.what == REWOUND and not undone(act.details["changeset"]):
-                found.update(act.details["ids"])
+                found.update(act.details["tokens"])
         return frozenset(found)
 
     def note(self, what: str, by: str, details: dict[str, Any], key: str | None = None) -> None:
@@ -140,6 +141,11 @@ class Ledger:
 
     def _all(self, scope: Scope, kind: str) -> Iterator[Entry]:
         return _all(self._backend, scope, kind, self._now())
+
+
+def token(namespace: str, id: str) -> str:
+    """What an act may say of a memory: a digest, as an id that a caller chose may be what is to be forgotten."""
+    return hashlib.sha256(f"{namespace}\0{id}".encode()).hexdigest()[:24]
 
 
 def _all(backend: Backend, scope: Scope, kind: str, now: datetime) -> Iterator[Entry]:

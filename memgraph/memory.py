@@ -953,7 +953,7 @@ class Memory:
         is deleted, and `undo` reverses it. What the run forgot or pruned is not brought back.
         dry_run: only say what would change. Raises InvalidInputError if no filter is given.
         """
-        from memgraph.ledger import REWOUND
+        from memgraph.ledger import REWOUND, token
         from memgraph.rules import rewind
 
         narrowed = _filters(filters)
@@ -967,7 +967,7 @@ class Memory:
         self._ledger.refuse(going, "rewind")
         poisoned = self._ledger.rewound(lambda changeset: self._backend.changeset(self._namespace, f"undo:{changeset}"))
         replaced = builtins.list(self._all(Filters(status=(Status.SUPERSEDED,))))
-        bad = [*written, *(each for each in replaced if each.id in poisoned)]
+        bad = [*written, *(each for each in replaced if token(self._namespace, each.id) in poisoned)]
         coming = rewind.becomes_current(bad, replaced, now, lambda key: self.history(key).items)
         changeset = new_id()
         operations = self._retiring(going, "released", why, changeset)
@@ -976,9 +976,9 @@ class Memory:
                 operations += self._restoring(entry, why, changeset)
             if operations:
                 self._write(*operations)
-            covered = sorted(each.id for each in written if each.status is Status.SUPERSEDED)
+            covered = [token(self._namespace, each.id) for each in written if each.status is Status.SUPERSEDED]
             if covered:  # out of use already, and never to be brought back by another rewind
-                self._ledger.note(REWOUND, self._operator(None), {"changeset": changeset, "ids": covered})
+                self._ledger.note(REWOUND, self._operator(None), {"changeset": changeset, "tokens": sorted(covered)})
             found = self._backend.changeset(self._namespace, changeset)
             if found is not None:
                 return found

@@ -10,6 +10,7 @@ from memgraph.backends.base import Backend, Primary, Scope
 from memgraph.backends.composite.breaker import Patience
 from memgraph.backends.composite.link import Link
 from memgraph.backends.composite.pull import BusyError
+from memgraph.checks import LEDGER
 from memgraph.errors import UnavailableError
 from memgraph.models import Entry, Lineage, Neighbourhood, Page, SearchResult
 
@@ -60,8 +61,11 @@ class Reading:
                 reason = self.failed(error)
             else:
                 self._patience.renew()
-                for version in _versions(found):  # what is written after a read wins over it, whatever the clocks say
-                    self.local.saw(version)
+                if scope.namespace.split("/")[0] != LEDGER:
+                    for version in _versions(
+                        found
+                    ):  # what is written after a read wins over it, whatever the clocks say
+                        self.local.saw(version)
                 return found, None
         return ask(self.local), reason
 
