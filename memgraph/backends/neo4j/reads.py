@@ -21,7 +21,9 @@ __all__ = [
     "PAGE",
     "all_matching",
     "as_found",
+    "before",
     "by_ids",
+    "by_ids_surely",
     "count",
     "current",
     "facts_of",
@@ -61,17 +63,23 @@ def by_ids(runner: Runner, path: str, ids: Sequence[str], now: datetime) -> dict
 
 def as_found(runner: Runner, path: str, ids: Sequence[str], now: datetime) -> dict[str, Entry]:
     """The memories with these ids, as they were when the ids were read: what has been superseded since is shown as it was."""
-    found = by_ids(runner, path, ids, now)
-    unclear = [id for id, each in found.items() if each.status is Status.SUPERSEDED and each.superseded_by is None]
-    if unclear:  # by something that is being committed, or that was purged: a second look tells
-        found |= by_ids(runner, path, unclear, now)
+    found = by_ids_surely(runner, path, ids, now)
     return {
-        id: each if each.superseded_by is None or each.superseded_by in found else _before(each, now)
+        id: each if each.superseded_by is None or each.superseded_by in found else before(each, now)
         for id, each in found.items()
     }
 
 
-def _before(superseded: Entry, now: datetime) -> Entry:
+def by_ids_surely(runner: Runner, path: str, ids: Sequence[str], now: datetime) -> dict[str, Entry]:
+    """The memories with these ids, and what superseded them also where that is just being committed."""
+    found = by_ids(runner, path, ids, now)
+    unclear = [id for id, each in found.items() if each.status is Status.SUPERSEDED and each.superseded_by is None]
+    if unclear:  # by something that is being committed, or that was purged: a second look tells
+        found |= by_ids(runner, path, unclear, now)
+    return found
+
+
+def before(superseded: Entry, now: datetime) -> Entry:
     """A memory as it was before it was superseded."""
     over = superseded.expires_at is not None and superseded.expires_at <= now
     return superseded.model_copy(update={"status": Status.EXPIRED if over else Status.ACTIVE, "superseded_by": None})

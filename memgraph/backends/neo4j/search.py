@@ -406,10 +406,7 @@ def _entries(runner: Runner, hits: list[_Hit], query: Query) -> dict[tuple[str, 
     statuses = _statuses(query)
     found: dict[tuple[str, str], Entry] = {}
     for path, ids in spaces.items():
-        entries = reads.by_ids(runner, path, ids, query.now)
-        unclear = [id for id, entry in entries.items() if entry.status is Status.SUPERSEDED and not entry.superseded_by]
-        if unclear:  # by something that is being committed, or that was purged: a second look tells
-            entries |= reads.by_ids(runner, path, unclear, query.now)
+        entries = reads.by_ids_surely(runner, path, ids, query.now)
         newest: dict[str | None, str] = {}
         for entry in entries.values():
             newest[entry.key] = max(newest.get(entry.key, ""), entry.version)
@@ -417,10 +414,9 @@ def _entries(runner: Runner, hits: list[_Hit], query: Query) -> dict[tuple[str, 
             if statuses is None or entry.status in statuses:
                 found[path, id] = entry
             elif entry.status is Status.SUPERSEDED and entry.superseded_by not in {None, *entries}:
-                gone = entry.expires_at is not None and entry.expires_at <= query.now
-                status = Status.EXPIRED if gone else Status.ACTIVE
-                if status in statuses and (entry.key is None or newest[entry.key] == entry.version):
-                    found[path, id] = entry.model_copy(update={"status": status, "superseded_by": None})
+                then = reads.before(entry, query.now)
+                if then.status in statuses and (entry.key is None or newest[entry.key] == entry.version):
+                    found[path, id] = then
     return found
 
 
