@@ -2,7 +2,7 @@
 // replica pulls. $namespace, $limit, $until (the last number that counts); the place to go on from: $seq, $id (-1 and '' for everything).
 // Returns seq, id, memory (null for a place), version, life, notes, supersedes ([new id, version, reason] each), relations ([target id,
 // gone, type, version, weight, note] each), feedback ([feedback id, version, signal, verified, actor] each).
-MATCH (m:Memory) WHERE m.namespace = $namespace AND m.seq >= $seq AND m.seq <= $until
+MATCH (m:Memory) USING INDEX SEEK m:Memory(namespace, seq) WHERE m.namespace = $namespace AND m.seq >= $seq AND m.seq <= $until
 WITH m ORDER BY m.namespace, m.seq, m.id
 WHERE m.seq > $seq OR m.id > $id
 WITH m LIMIT $limit

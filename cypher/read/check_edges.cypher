@@ -1,7 +1,7 @@
 // Edges that begin at these memories and that no write of ours can have made. $namespace, $ids.
 // Returns element (the edge's id), source (the memory's id), label, and made: false if only its weight or note is not of the right kind.
 UNWIND $ids AS id
-MATCH (m:Memory {namespace: $namespace, id: id})-[r:SUPERSEDES|RESTORES|RELATES_TO|UNRELATED]->(o)
+MATCH (m:Memory {namespace: $namespace, id: id})-[r:SUPERSEDES|RESTORES|RELATES_TO|UNRELATED]->(o) USING INDEX SEEK m:Memory(namespace, id)
 WITH m, r, NOT coalesce(o:Memory AND o.namespace = $namespace AND CASE type(r)
     WHEN 'SUPERSEDES' THEN r.version IS :: STRING NOT NULL AND CASE r.via
       WHEN 'key' THEN m.key = o.key

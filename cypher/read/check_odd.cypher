@@ -13,5 +13,5 @@ RETURN 'lost' AS kind, elementId(m) AS name
 UNION ALL
 MATCH (m:Memory) WHERE m.namespace IS :: STRING NOT NULL AND m.id IS :: STRING NOT NULL
 WITH DISTINCT m.namespace AS name
-WHERE NOT EXISTS { MATCH (f:Feed {namespace: name}) }
+WHERE NOT EXISTS { MATCH (f:Feed {namespace: name}) USING INDEX SEEK f:Feed(namespace) }
 RETURN 'unfed' AS kind, name

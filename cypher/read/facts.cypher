@@ -2,7 +2,7 @@
 // $namespace, $keys, $before (greater than every version: 'g'). Returns id, key, version, past, valid_from, valid_to,
 // expires_at, life, and slot, the greatest purged version of the key.
 UNWIND $keys AS key
-MATCH (k:MemoryKey {namespace: $namespace, key: key})
+MATCH (k:MemoryKey {namespace: $namespace, key: key}) USING INDEX SEEK k:MemoryKey(namespace, key)
 CALL (k, key) {
   MATCH (m:Memory) USING INDEX SEEK m:Memory(namespace, key, version) WHERE m.namespace = $namespace AND m.key = key AND m.version < $before
   RETURN m ORDER BY m.namespace, m.key, m.version

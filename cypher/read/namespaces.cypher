@@ -1,5 +1,5 @@
 // The namespaces that hold memories, of those that begin with $prefix ('' for all), by name. Returns namespace.
-MATCH (f:Feed) WHERE f.namespace STARTS WITH $prefix
+MATCH (f:Feed) USING INDEX SEEK f:Feed(namespace) WHERE f.namespace STARTS WITH $prefix
 WITH f.namespace AS namespace
-WHERE EXISTS { MATCH (m:Memory) WHERE m.namespace = namespace AND m.version >= '' }
+WHERE EXISTS { MATCH (m:Memory) USING INDEX SEEK m:Memory(namespace, version) WHERE m.namespace = namespace AND m.version >= '' }
 RETURN namespace ORDER BY namespace

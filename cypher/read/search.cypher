@@ -11,7 +11,7 @@
 // matched (the query's terms in it, as often as they occur), scoped and allowed (by the filters that the index knows, and by the others),
 // metadata (where $conditions), cosine (0 without a $vector).
 UNWIND $spaces AS space
-OPTIONAL MATCH (feed:Feed {namespace: space.namespace})
+OPTIONAL MATCH (feed:Feed {namespace: space.namespace}) USING INDEX SEEK feed:Feed(namespace)
 WITH space, feed.n AS n, coalesce(feed.touched, feed.n) AS touched, coalesce(feed.version, '') AS version
 CALL (space, n) {
   CALL (space, n) {

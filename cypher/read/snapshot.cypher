@@ -6,9 +6,9 @@ MATCH (m:Memory) USING INDEX SEEK m:Memory(namespace, version) WHERE m.namespace
 WITH m ORDER BY m.namespace, m.version, m.id
 WHERE m.version > $after OR m.id > $after_id
 WITH m LIMIT $limit
-OPTIONAL MATCH (k:MemoryKey {namespace: $namespace, key: m.key})
+OPTIONAL MATCH (k:MemoryKey {namespace: $namespace, key: m.key}) USING INDEX SEEK k:MemoryKey(namespace, key)
 RETURN m {.*, embedding: null, terms: null, scope: null} AS memory, k.slot AS slot,
        m.past IS NULL AND EXISTS {
-         MATCH (n:Memory)
+         MATCH (n:Memory) USING INDEX SEEK n:Memory(namespace, key, version)
          WHERE n.namespace = $namespace AND n.key = m.key AND n.version > m.version AND n.version < $before AND n.past IS NULL
        } AS replaced

@@ -15,14 +15,14 @@ SET f.n = f.n + 1, f.purges = f.purges + $purges,
 WITH f
 CALL (f) {
   UNWIND $ids AS id
-  MATCH (m:Memory {namespace: $namespace, id: id})
+  MATCH (m:Memory {namespace: $namespace, id: id}) USING INDEX SEEK m:Memory(namespace, id)
   SET m.seq = f.n
 }
 CALL (f) {
   UNWIND $hashes AS hash
-  MATCH (t:Tombstone {namespace: $namespace, hash: hash})
+  MATCH (t:Tombstone {namespace: $namespace, hash: hash}) USING INDEX SEEK t:Tombstone(namespace, hash)
   SET t.seq = f.n
 }
 WITH f
-OPTIONAL MATCH (s:Store {name: 'memgraph'})
+OPTIONAL MATCH (s:Store {name: 'memgraph'}) USING INDEX SEEK s:Store(name)
 RETURN f.n AS n, f.purges AS purges, coalesce(s.secrets, 0) AS secrets

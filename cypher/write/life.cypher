@@ -8,12 +8,12 @@ UNWIND $rows AS row
 CALL (row) {
   MERGE (m:Memory {namespace: $namespace, id: row.id})
   WITH row, m
-  OPTIONAL MATCH (k:MemoryKey {namespace: $namespace, key: m.key})
+  OPTIONAL MATCH (k:MemoryKey {namespace: $namespace, key: m.key}) USING INDEX SEEK k:MemoryKey(namespace, key)
   FOREACH (x IN CASE WHEN k IS NULL THEN [] ELSE [k] END | SET x:MemoryKey)
   SET m:Memory
   WITH row, [m] AS locked
   UNWIND locked AS m
-  OPTIONAL MATCH (t:Tombstone) WHERE t.namespace = $namespace AND t.hash IN row.hashes
+  OPTIONAL MATCH (t:Tombstone) USING INDEX SEEK t:Tombstone(namespace, hash) WHERE t.namespace = $namespace AND t.hash IN row.hashes
   WITH row, m, count(t) AS dead
   FOREACH (x IN CASE WHEN dead = 0 THEN [] ELSE [m] END | DETACH DELETE x)
   WITH row, m WHERE dead = 0 AND NOT row.event IN coalesce(m.life, [])

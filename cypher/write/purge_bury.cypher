@@ -5,18 +5,18 @@
 // Returns new (tombstones made), memories, relations, feedback, life, embedding: how many were removed.
 UNWIND $rows AS row
 CALL (row) {
-  OPTIONAL MATCH (old:Tombstone) WHERE old.namespace = $namespace AND old.hash IN row.hashes
+  OPTIONAL MATCH (old:Tombstone) USING INDEX SEEK old:Tombstone(namespace, hash) WHERE old.namespace = $namespace AND old.hash IN row.hashes
   WITH row, count(old) AS known
   FOREACH (_ IN CASE WHEN known = 0 THEN [1] ELSE [] END |
     MERGE (t:Tombstone {namespace: $namespace, hash: row.hash})
       ON CREATE SET t.version = $version, t.secret = $secret, t.receipt = $receipt)
   WITH row, known
-  MATCH (m:Memory {namespace: $namespace, id: row.id})
+  MATCH (m:Memory {namespace: $namespace, id: row.id}) USING INDEX SEEK m:Memory(namespace, id)
   SET m:Memory
   WITH known, [m] AS locked
   UNWIND locked AS m
   WITH known, m, m.key AS key
-  OPTIONAL MATCH (k:MemoryKey {namespace: $namespace, key: key})
+  OPTIONAL MATCH (k:MemoryKey {namespace: $namespace, key: key}) USING INDEX SEEK k:MemoryKey(namespace, key)
   FOREACH (x IN CASE WHEN k IS NULL THEN [] ELSE [k] END | SET x:MemoryKey)
   WITH known, m, key, [k] AS locked
   UNWIND locked AS k
@@ -48,7 +48,8 @@ CALL (row) {
   WITH known, k, key, memories, life, embedding, relations, feedback
   CALL (k, key) {
     WITH k, key
-    WHERE k IS NOT NULL AND NOT EXISTS { MATCH (x:Memory) WHERE x.namespace = $namespace AND x.key = key AND x.version >= '' }
+    WHERE k IS NOT NULL AND NOT EXISTS { MATCH (x:Memory) USING INDEX SEEK x:Memory(namespace, key, version)
+      WHERE x.namespace = $namespace AND x.key = key AND x.version >= '' }
     DETACH DELETE k
   }
   RETURN CASE known WHEN 0 THEN 1 ELSE 0 END AS new, memories, relations, feedback, life, embedding

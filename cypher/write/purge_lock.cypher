@@ -7,5 +7,5 @@ CALL (id) {
   SET root:Memory
 }
 WITH id
-MATCH (:Memory {namespace: $namespace, id: id})<-[:RESTORES*0..]-(m:Memory)
+MATCH (h:Memory {namespace: $namespace, id: id})<-[:RESTORES*0..]-(m:Memory) USING INDEX SEEK h:Memory(namespace, id)
 RETURN DISTINCT m.id AS id

@@ -15,7 +15,7 @@ CALL (row) {
   FOREACH (_ IN CASE new WHEN 1 THEN [1] ELSE [] END |
     SET t.version = row.version, t.secret = $secret, t.receipt = $receipt)
   WITH row, k, new
-  MATCH (t:Tombstone) WHERE t.namespace = $namespace AND t.hash IN row.hashes
+  MATCH (t:Tombstone) USING INDEX SEEK t:Tombstone(namespace, hash) WHERE t.namespace = $namespace AND t.hash IN row.hashes
   WITH row, k, new, max(t.version) AS slot
   SET k.slot = slot
   WITH row, k, new
@@ -27,7 +27,8 @@ CALL (row) {
   }
   CALL (row, k) {
     WITH row, k
-    WHERE NOT EXISTS { MATCH (x:Memory) WHERE x.namespace = $namespace AND x.key = row.key AND x.version >= '' }
+    WHERE NOT EXISTS { MATCH (x:Memory) USING INDEX SEEK x:Memory(namespace, key, version)
+      WHERE x.namespace = $namespace AND x.key = row.key AND x.version >= '' }
     DETACH DELETE k
   }
   RETURN new

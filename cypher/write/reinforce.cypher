@@ -5,7 +5,7 @@ CALL (row) {
   MERGE (m:Memory {namespace: $namespace, id: row.id})
   SET m:Memory
   WITH row, m
-  OPTIONAL MATCH (t:Tombstone) WHERE t.namespace = $namespace AND t.hash IN row.hashes
+  OPTIONAL MATCH (t:Tombstone) USING INDEX SEEK t:Tombstone(namespace, hash) WHERE t.namespace = $namespace AND t.hash IN row.hashes
   WITH row, m, count(t) AS dead
   FOREACH (x IN CASE WHEN dead = 0 THEN [] ELSE [m] END | DETACH DELETE x)
   WITH row, m WHERE dead = 0

@@ -8,9 +8,9 @@ CALL (row) {
   MERGE (b:Memory {namespace: $namespace, id: row.b})
   FOREACH (x IN CASE WHEN row.a < row.b THEN [a, b] ELSE [b, a] END | SET x:Memory)
   WITH row, a, b
-  OPTIONAL MATCH (t:Tombstone) WHERE t.namespace = $namespace AND t.hash IN row.a_hashes
+  OPTIONAL MATCH (t:Tombstone) USING INDEX SEEK t:Tombstone(namespace, hash) WHERE t.namespace = $namespace AND t.hash IN row.a_hashes
   WITH row, a, b, count(t) > 0 AS a_gone
-  OPTIONAL MATCH (t:Tombstone) WHERE t.namespace = $namespace AND t.hash IN row.b_hashes
+  OPTIONAL MATCH (t:Tombstone) USING INDEX SEEK t:Tombstone(namespace, hash) WHERE t.namespace = $namespace AND t.hash IN row.b_hashes
   WITH row, a, b, a_gone, count(t) > 0 AS b_gone
   FOREACH (x IN CASE WHEN a_gone THEN [a] ELSE [] END | DETACH DELETE x)
   FOREACH (x IN CASE WHEN b_gone THEN [b] ELSE [] END | DETACH DELETE x)

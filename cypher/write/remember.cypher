@@ -11,7 +11,7 @@
 // Returns one row per input row: made = 1 if it was written now; version as stored: null if a tombstone refused it and only an empty
 // place was left, which the caller buries in the SAME transaction (write/purge_lock, write/purge_bury); latest: the greatest version
 // on the key's line; purges: what write/feed must return again, else a purge came between: roll back and retry.
-OPTIONAL MATCH (feed:Feed {namespace: $namespace})
+OPTIONAL MATCH (feed:Feed {namespace: $namespace}) USING INDEX SEEK feed:Feed(namespace)
 WITH coalesce(feed.purges, 0) AS purges
 UNWIND $rows AS row
 CALL (row) {
@@ -25,9 +25,9 @@ CALL (row) {
     UNWIND locked AS m
     WITH row, m
     WHERE m.version IS NULL AND NOT EXISTS {
-      MATCH (t:Tombstone) WHERE t.namespace = $namespace AND t.hash IN row.buried
+      MATCH (t:Tombstone) USING INDEX SEEK t:Tombstone(namespace, hash) WHERE t.namespace = $namespace AND t.hash IN row.buried
     } AND NOT EXISTS {
-      MATCH (t:Tombstone) WHERE t.namespace = $namespace AND t.hash IN row.hashes AND t.version >= row.stands_for
+      MATCH (t:Tombstone) USING INDEX SEEK t:Tombstone(namespace, hash) WHERE t.namespace = $namespace AND t.hash IN row.hashes AND t.version >= row.stands_for
     }
     WITH row, m, split([e IN coalesce(m.life, []) WHERE (row.key IS NULL OR NOT e ENDS WITH '|restored')
       AND coalesce(split(e, '|')[2], row.version) = row.version][-1], '|')[1] AS cause
@@ -35,7 +35,7 @@ CALL (row) {
     WITH row, m, CASE WHEN cause IN ['forgotten', 'released', 'pruned', 'superseded'] THEN cause END AS cause
     CALL (row, m) {
       WITH row, m WHERE row.origin IS NOT NULL
-      MATCH (o:Memory {namespace: $namespace, id: row.origin})
+      MATCH (o:Memory {namespace: $namespace, id: row.origin}) USING INDEX SEEK o:Memory(namespace, id)
       CREATE (m)-[:RESTORES]->(o)
     }
     CALL (row, m) {
@@ -49,7 +49,7 @@ CALL (row) {
         ON CREATE SET k.name = row.key
       SET k:MemoryKey
       WITH row, m, cause, k
-      OPTIONAL MATCH (t:Tombstone) WHERE t.namespace = $namespace AND t.hash IN row.slots
+      OPTIONAL MATCH (t:Tombstone) USING INDEX SEEK t:Tombstone(namespace, hash) WHERE t.namespace = $namespace AND t.hash IN row.slots
       WITH row, m, cause, k, max(t.version) AS slot
       FOREACH (_ IN CASE WHEN slot IS NULL THEN [] ELSE [1] END | SET k.slot = slot)
       FOREACH (_ IN CASE WHEN row.past THEN [1] ELSE [] END | CREATE (k)-[:PAST]->(m))
@@ -69,7 +69,8 @@ CALL (row) {
       }
       CALL (row, m, newest) {
         WITH row, m, newest WHERE NOT newest
-        MATCH (s:Memory) WHERE s.namespace = $namespace AND s.key = row.key AND s.version > row.version AND s.past IS NULL
+        MATCH (s:Memory) USING INDEX SEEK s:Memory(namespace, key, version)
+          WHERE s.namespace = $namespace AND s.key = row.key AND s.version > row.version AND s.past IS NULL
         WITH row, m, s ORDER BY s.namespace, s.key, s.version LIMIT 1
         OPTIONAL MATCH (s)-[r:SUPERSEDES {via: 'key'}]->(p:Memory)
         DELETE r
@@ -90,11 +91,12 @@ CALL (row) {
   }
   CALL (row) {
     WITH row WHERE row.origin IS NOT NULL
-    MATCH (o:Memory {namespace: $namespace, id: row.origin}) WHERE o.version IS NULL AND o.life IS NULL AND NOT EXISTS { (o)--() }
+    MATCH (o:Memory {namespace: $namespace, id: row.origin}) USING INDEX SEEK o:Memory(namespace, id)
+      WHERE o.version IS NULL AND o.life IS NULL AND NOT EXISTS { (o)--() }
     DELETE o
   }
-  MATCH (m:Memory {namespace: $namespace, id: row.id})
-  OPTIONAL MATCH (:MemoryKey {namespace: $namespace, key: row.key})-[:LATEST]->(newest:Memory)
+  MATCH (m:Memory {namespace: $namespace, id: row.id}) USING INDEX SEEK m:Memory(namespace, id)
+  OPTIONAL MATCH (h:MemoryKey {namespace: $namespace, key: row.key})-[:LATEST]->(newest:Memory) USING INDEX SEEK h:MemoryKey(namespace, key)
   RETURN toString(row.id) AS id, made, toString(m.version) AS version, toString(newest.version) AS latest
 }
 RETURN id, made, version, latest, purges

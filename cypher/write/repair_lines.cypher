@@ -11,22 +11,22 @@ CALL (row) {
     DELETE e
   }
   CALL (key) {
-    MATCH (m:Memory) WHERE m.namespace = $namespace AND m.key = key AND m.version >= ''
+    MATCH (m:Memory) USING INDEX SEEK m:Memory(namespace, key, version) WHERE m.namespace = $namespace AND m.key = key AND m.version >= ''
     MATCH (m)<-[e:CURRENT|LATEST|PAST]-()
     DELETE e
   }
   CALL (key) {
-    MATCH (m:Memory) WHERE m.namespace = $namespace AND m.key = key AND m.version >= ''
+    MATCH (m:Memory) USING INDEX SEEK m:Memory(namespace, key, version) WHERE m.namespace = $namespace AND m.key = key AND m.version >= ''
     MATCH (m)-[e:SUPERSEDES {via: 'key'}]->()
     DELETE e
   }
   CALL (key) {
-    MATCH (m:Memory) WHERE m.namespace = $namespace AND m.key = key AND m.version >= ''
+    MATCH (m:Memory) USING INDEX SEEK m:Memory(namespace, key, version) WHERE m.namespace = $namespace AND m.key = key AND m.version >= ''
     MATCH (m)<-[e:SUPERSEDES {via: 'key'}]-()
     DELETE e
   }
   CALL (k, key) {
-    MATCH (m:Memory) WHERE m.namespace = $namespace AND m.key = key AND m.version >= ''
+    MATCH (m:Memory) USING INDEX SEEK m:Memory(namespace, key, version) WHERE m.namespace = $namespace AND m.key = key AND m.version >= ''
     WITH k, m ORDER BY m.namespace, m.key, m.version
     FOREACH (_ IN CASE WHEN m.past THEN [1] ELSE [] END | CREATE (k)-[:PAST]->(m))
     FOREACH (_ IN CASE WHEN m.status = 'active' THEN [1] ELSE [] END | CREATE (k)-[:CURRENT]->(m))
@@ -38,7 +38,8 @@ CALL (row) {
         CREATE (newer)-[:SUPERSEDES {via: 'key', version: newer.version, reason: newer.reason}]->(older))))
   }
   CALL (k, key) {
-    WITH k, key WHERE NOT EXISTS { MATCH (m:Memory) WHERE m.namespace = $namespace AND m.key = key AND m.version >= '' }
+    WITH k, key WHERE NOT EXISTS { MATCH (m:Memory) USING INDEX SEEK m:Memory(namespace, key, version)
+      WHERE m.namespace = $namespace AND m.key = key AND m.version >= '' }
     DETACH DELETE k
   }
   RETURN count(*) AS done

@@ -2,7 +2,7 @@
 // $namespace. rows: [{id, props}]; props: what backends/neo4j/tokens.py and damage.py make. Returns mended.
 UNWIND $rows AS row
 CALL (row) {
-  MATCH (m:Memory {namespace: $namespace, id: row.id})
+  MATCH (m:Memory {namespace: $namespace, id: row.id}) USING INDEX SEEK m:Memory(namespace, id)
   SET m:Memory
   SET m += row.props
   RETURN count(*) AS done

@@ -2,7 +2,7 @@
 // Returns mended.
 UNWIND $rows AS row
 CALL (row) {
-  MATCH (m:Memory {namespace: $namespace, id: row.id})
+  MATCH (m:Memory {namespace: $namespace, id: row.id}) USING INDEX SEEK m:Memory(namespace, id)
   SET m:Memory
   SET m.status = row.status
   REMOVE m:Active:Superseded:Forgotten:Expired

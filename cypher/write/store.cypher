@@ -5,7 +5,7 @@ MERGE (s:Store {name: 'memgraph'})
 SET s:Store
 WITH [s] AS locked
 UNWIND locked AS s
-WITH s, COUNT { MATCH (y:Secret) WHERE y.name >= '' } AS there
+WITH s, COUNT { MATCH (y:Secret) USING INDEX SEEK y:Secret(name) WHERE y.name >= '' } AS there
 FOREACH (_ IN CASE WHEN s.secrets IS NULL AND there = 0 THEN [1] ELSE [] END |
   CREATE (:Secret {name: $name, value: $value}))
 FOREACH (_ IN CASE WHEN s.secrets IS NULL THEN [1] ELSE [] END |

@@ -7,14 +7,14 @@ CALL (row) {
   MERGE (m:Memory {namespace: $namespace, id: row.old})
   MERGE (n:Memory {namespace: $namespace, id: row.new})
   WITH row, m, n
-  OPTIONAL MATCH (k:MemoryKey {namespace: $namespace, key: m.key})
+  OPTIONAL MATCH (k:MemoryKey {namespace: $namespace, key: m.key}) USING INDEX SEEK k:MemoryKey(namespace, key)
   FOREACH (x IN CASE WHEN k IS NULL THEN [] ELSE [k] END | SET x:MemoryKey)
   FOREACH (x IN CASE WHEN row.new < row.old THEN [n, m] ELSE [m, n] END | SET x:Memory)
   WITH row, n, [m] AS locked
   UNWIND locked AS m
-  OPTIONAL MATCH (t:Tombstone) WHERE t.namespace = $namespace AND t.hash IN row.new_hashes
+  OPTIONAL MATCH (t:Tombstone) USING INDEX SEEK t:Tombstone(namespace, hash) WHERE t.namespace = $namespace AND t.hash IN row.new_hashes
   WITH row, m, n, count(t) > 0 AS new_gone
-  OPTIONAL MATCH (t:Tombstone) WHERE t.namespace = $namespace AND t.hash IN row.old_hashes
+  OPTIONAL MATCH (t:Tombstone) USING INDEX SEEK t:Tombstone(namespace, hash) WHERE t.namespace = $namespace AND t.hash IN row.old_hashes
   WITH row, m, n, new_gone, count(t) > 0 AS old_gone
   FOREACH (x IN CASE WHEN new_gone THEN [n] ELSE [] END | DETACH DELETE x)
   FOREACH (x IN CASE WHEN old_gone THEN [m] ELSE [] END | DETACH DELETE x)
