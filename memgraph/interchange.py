@@ -39,7 +39,7 @@ from memgraph.inplace import file_error, put_in_place
 from memgraph.operations import Operation, Origin, Reinforce, Relate, Remember, Unknown, parse
 from memgraph.textlines import Skip, judge, utf8_lines
 
-__all__ = ["FORMAT", "Header", "Item", "moved", "read", "write"]
+__all__ = ["FORMAT", "Header", "Item", "Items", "moved", "read", "write"]
 
 FORMAT: Final = 1
 Item = Operation | Unknown | dict[str, Any]
@@ -167,8 +167,33 @@ def _unpack(text: str) -> list[float]:
     return list(struct.unpack(f"<{len(packed) // width}{code}", packed))
 
 
-def read(path: str | Path, skip: Skip | None = None) -> tuple[Header, Iterator[Item]]:
-    """Check an export from its first byte to its last, then give its header and an iterator over its items.
+@dataclass(frozen=True)
+class Items:
+    """What a checked export holds; it may be gone through again as long as the file stays as it was.
+
+    bad: the numbers of lines that were refused, which are left out.
+    """
+
+    path: Path
+    header: Header
+    state: tuple[int, ...]
+    bad: frozenset[int]
+
+    def __iter__(self) -> Iterator[Item]:
+        return (item for _, item in self.lines())
+
+    def lines(self) -> Iterator[tuple[int, Item]]:
+        """Each item behind the number of its line, counted from 1."""
+        with self.path.open("rb") as file:
+            if _state(os.fstat(file.fileno())) != self.state:
+                raise StoreCorruptError("the file was changed while it was being read", hint="Export again.")
+            for number, line in enumerate(utf8_lines(file), 1):
+                if 1 < number < self.header.items + 2 and number not in self.bad:
+                    yield number, _decode(line, self.header)
+
+
+def read(path: str | Path, skip: Skip | None = None) -> tuple[Header, Items]:
+    """Check an export from its first byte to its last, then give its header and its items.
 
     Items are tombstones, as dicts, and operations in their stored form, which passed the checks at the door and lie in
     the header's namespaces. A byte order mark, CRLF and UTF-16 are understood. skip: told of each line that is refused,
@@ -184,7 +209,7 @@ def read(path: str | Path, skip: Skip | None = None) -> tuple[Header, Iterator[I
     except OSError as error:
         raise InvalidInputError(f"{source}: {error.strerror or type(error).__name__}", field="path") from error
     judge(bad, header.items - len(bad), skip)
-    return header, _items(source, header, state, frozenset(bad))
+    return header, Items(source, header, state, frozenset(bad))
 
 
 def _verify(path: Path) -> tuple[Header, tuple[int, ...], dict[int, MemgraphError]]:
@@ -236,7 +261,9 @@ def _header(line: bytes) -> Header:
 
 
 def _check_end(last: bytes, number: int, digest: str, bad: int | None) -> None:
-    end = _json(last) if last.endswith(b"\n") else None
+    end = _json(last)
+    if end is not None and "sha256" in end and not last.endswith(b"\n"):
+        raise StoreCorruptError(f"line {number}: the last line end is missing", hint="Add it, or export again.")
     if number < 2 or end is None or set(end) != {"end", "sha256"}:
         raise StoreCorruptError(
             f"line {number}: the file ends without its closing line; it was cut or added to", hint="Export again."
@@ -260,15 +287,6 @@ def _json(line: bytes) -> dict[str, Any] | None:
 
 def _refuse(name: str) -> Any:
     raise ValueError(name)
-
-
-def _items(path: Path, header: Header, state: tuple[int, ...], bad: frozenset[int]) -> Iterator[Item]:
-    with path.open("rb") as file:
-        if _state(os.fstat(file.fileno())) != state:
-            raise StoreCorruptError("the file was changed while it was being read", hint="Export again.")
-        for number, line in enumerate(utf8_lines(file), 1):
-            if 1 < number < header.items + 2 and number not in bad:
-                yield _decode(line, header)
 
 
 _SECRET: Final = {"secret": r"[0-9a-f]{8}", "value": r"(?:[0-9a-f]{2}){16,64}"}

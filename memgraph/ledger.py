@@ -10,7 +10,7 @@ from __future__ import annotations
 import getpass
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -22,13 +22,12 @@ from memgraph.errors import LegalHoldError, NotFoundError, StoreCorruptError
 from memgraph.models import Act, Entry, Filters, Hold, Problem, Selector
 from memgraph.rules.selection import selector_digest, selector_test
 
-__all__ = ["BEGUN", "REWOUND", "Ledger", "acts_of", "check", "operator", "token"]
+__all__ = ["BEGUN", "Ledger", "acts_of", "check", "operator", "token"]
 
 _PAGE: Final = 500
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 _SHOWN: Final = 5  # examples of a problem
 BEGUN: Final = "purge begun"
-REWOUND: Final = "rewind of what was replaced"
 _KINDS: Final = {"released": "release", "pruned": "prune", "forgotten": "forget"}
 
 
@@ -116,18 +115,27 @@ class Ledger:
         """
         found: set[str] = set()
         for act in self.acts():
-            if act.what == REWOUND and not undone(act.details["changeset"]):
-                found.update(act.details["tokens"])
+            tokens = act.details.get("tokens")
+            if tokens and not undone(act.details["changeset"]):
+                found.update(tokens)
         return frozenset(found)
+
+    def draft(self, what: str, by: str, details: dict[str, Any]) -> Draft:
+        """An act that is written with what it tells of, in one transaction."""
+        return self._act(what, by, details)
 
     def note(self, what: str, by: str, details: dict[str, Any], key: str | None = None) -> None:
         """Write an act down. key: of an act that is told again when it has gone on; only the last counts."""
         self._backend.write([self._act(what, by, details, key)])
 
-    def acts(self) -> Iterator[Act]:
-        """What was written down, newest first."""
-        for entry in _all(self._backend, Scope(self._space), "act", self._now()):
-            yield _act(entry, self._namespace)
+    def acts(self, below: Iterable[str] | None = None) -> Iterator[Act]:
+        """What was written down, newest first. below: the namespaces there are, for the acts of all that lie below too.
+
+        An act of one that is not there any more bears the digests that stand for its name.
+        """
+        names = {ledger_of(path): path for path in (self._namespace, *(below or ()))}
+        for entry in _all(self._backend, Scope(self._space, below is not None), "act", self._now()):
+            yield _act(entry, names.get(entry.namespace, entry.namespace))
 
     def _act(self, what: str, by: str, details: dict[str, Any], key: str | None = None) -> Draft:
         content = json.dumps({"what": what, "by": by, "details": details}, ensure_ascii=False, sort_keys=True)
@@ -168,24 +176,27 @@ def _act(entry: Entry, namespace: str) -> Act:
         ) from None
 
 
-def check(backend: Backend, now: datetime) -> list[Problem]:
+def check(sides: Sequence[Backend], now: datetime) -> list[Problem]:
     """What is wrong in the ledgers of all namespaces: purges that were begun and never finished, and acts changed by hand.
 
     A purge counts as finished when one of the same selection has a receipt since: it took what the first had left.
+    sides: the stores to look at, of which one may lack what another has.
     """
     begun: list[Act] = []
     finished: dict[tuple[str, str | None], datetime] = {}
     spoiled: list[str] = []
-    names = {ledger_of(path): path for path in backend.namespaces(None)}
-    for entry in _all(backend, Scope(LEDGER, subtree=True), "act", now):
+    names = {ledger_of(path): path for side in sides for path in side.namespaces(None)}
+    entries = (entry for side in sides for entry in _all(side, Scope(LEDGER, subtree=True), "act", now))
+    for (path, id), entry in {(entry.namespace, entry.id): entry for entry in entries}.items():
         try:
-            act = _act(entry, names.get(entry.namespace, entry.namespace))
+            act = _act(entry, names.get(path, path))
             if act.what == BEGUN:
                 begun.append(act)
             elif act.what == "purge":
-                finished.setdefault((act.namespace, act.details["receipt"]["selector_digest"]), act.at)  # newest first
+                which = (act.namespace, act.details["receipt"]["selector_digest"])
+                finished[which] = max(act.at, finished.get(which, _NEVER))
         except (StoreCorruptError, KeyError, TypeError):
-            spoiled.append(f"{entry.namespace}: {entry.id}")
+            spoiled.append(f"{path}: {id}")
     left = [act for act in begun if act.at > finished.get((act.namespace, act.details.get("selector_digest")), _NEVER)]
     found = []
     if left:
@@ -219,7 +230,10 @@ def _told(hold: Hold) -> dict[str, Any]:
 
 
 def acts_of(namespace: str, operations: Iterable[ops.Operation | ops.Unknown]) -> list[Act]:
-    """The acts that a namespace's operations tell of, oldest first: what was forgotten, released, pruned, restored, rewound."""
+    """The acts that a namespace's operations tell of, oldest first: what was forgotten, released, pruned, restored.
+
+    That is how acts are known that nobody wrote down, such as those that came with an import.
+    """
     groups: dict[str, list[ops.Operation]] = {}
     for operation in operations:
         restored = isinstance(operation, ops.Remember) and operation.restores is not None
@@ -241,12 +255,13 @@ def _derived(namespace: str, name: str, group: list[ops.Operation]) -> Act:
     else:
         what = _KINDS[retired[0].cause] if retired else "restore"
     first = min(group, key=lambda each: each.version)
-    details: dict[str, Any] = {"out of use": len(retired), "back": back}
+    changeset = getattr(first, "changeset", None)
+    details: dict[str, Any] = {"changeset": changeset, "out of use": len(retired), "back": back}
     return Act(
         id=name,
         at=recorded_at(first.version),
         what=what,
         namespace=namespace,
         by=getattr(first, "actor", None) if isinstance(first, ops.Retire | ops.Restore) else None,
-        details={what: count for what, count in details.items() if count},
+        details={name: value for name, value in details.items() if value},
     )

@@ -71,6 +71,7 @@ from memgraph.operations import (
     Supersede,
     Unknown,
     Unrelate,
+    names,
 )
 from memgraph.rules.caption import caption
 from memgraph.textlines import Skip
@@ -78,12 +79,14 @@ from memgraph.textlines import Skip
 if TYPE_CHECKING:
     import networkx as nx
 
+    from memgraph import interchange
     from memgraph.ledger import Ledger
 
 __all__ = ["Embedder", "Memory"]
 
 DEFAULT_NAMESPACE: Final = "default"
 _PAGE: Final = 1000
+_NAMED: Final = 10  # bad lines that a refusal names
 _MODES: Final = ("failover", "merge", "local_first")
 _CONCERNS: Final = ("local", "primary")
 _TTL_MAX: Final = 3.2e9  # seconds: a hundred years
@@ -279,9 +282,13 @@ class Memory:
     def namespace(self, *segments: str) -> Memory:
         """A view of another namespace of the same store: below this one, or any if this was opened without a namespace."""
         path = checks.namespace(segments[0] if len(segments) == 1 else segments)
+        return self._at(path if self._root else f"{self._namespace}/{path}")
+
+    def _at(self, path: str) -> Memory:
+        """A view of a namespace by its whole path."""
         return type(self)(
             self._backend,
-            path if self._root else f"{self._namespace}/{path}",
+            path,
             embedder=self._embedder,
             clock=self._clock,
             max_content_bytes=self._max_content_bytes,
@@ -522,11 +529,27 @@ class Memory:
             raise self._missing(f"{field}: {missing} of {len(wanted)} ids are not in namespace {self._namespace!r}")
         return found
 
-    def _write(self, *operations: Operation) -> builtins.list[Entry | str]:
+    def _write(self, *operations: Operation, act: Draft | None = None) -> builtins.list[Entry | str]:
+        """Write operations, and an act that tells of them, as one."""
         drafts = [Draft(operation) for operation in operations]
         if self._embedder is not None and any(isinstance(operation, Remember) for operation in operations):
             drafts = self._embed(drafts, self._embedder)
-        return self._backend.write(drafts)
+        return self._backend.write(drafts if act is None else [*drafts, act])
+
+    def _change(
+        self,
+        what: str,
+        by: str | None,
+        changeset: str,
+        operations: Sequence[Operation],
+        **details: builtins.list[str],
+    ) -> builtins.list[Entry | str]:
+        """Take memories out of use or bring them back, and write down who did it."""
+        gone = sum(isinstance(each, Retire) for each in operations)
+        back = sum(isinstance(each, Restore | Remember) for each in operations)
+        counts = {name: count for name, count in (("out of use", gone), ("back", back)) if count}
+        told = {"changeset": changeset, **counts, **details}
+        return self._write(*operations, act=self._ledger.draft(what, self._operator(by), told))
 
     def supersede(self, old_id: str, new_id: str, reason: str | None = None) -> Edge:
         """Say that one memory replaces another. A key does that by itself, so two versions of one key are refused.
@@ -772,10 +795,13 @@ class Memory:
 
     # ---- retiring and restoring
 
-    def forget(self, id: str | None = None, *, key: str | None = None, reason: str | None = None) -> Entry:
+    def forget(
+        self, id: str | None = None, *, key: str | None = None, reason: str | None = None, by: str | None = None
+    ) -> Entry:
         """Take a memory out of use; its history stays, and `restore` brings it back. Forgetting twice changes nothing.
 
-        Give an id, or a key, whose newest memory is meant. Returns the memory as it is now. Raises NotFoundError.
+        Give an id, or a key, whose newest memory is meant. by: who does it, for the audit; by default the operating system's
+        user, here and in all that follow. Returns the memory as it is now. Raises NotFoundError.
         """
         if (id is None) == (key is None):
             raise InvalidInputError("give either an id or a key", field="id")
@@ -790,7 +816,8 @@ class Memory:
         else:
             found = self._entry(id)
         if found.status is not Status.FORGOTTEN:
-            self._write(Retire(op_id=_op_id(), namespace=self._namespace, id=found.id, cause="forgotten", reason=why))
+            changeset = new_id()
+            self._change("forget", by, changeset, self._retiring([found], "forgotten", why, changeset))
         return self._entry(found.id)
 
     def restore(
@@ -800,6 +827,7 @@ class Memory:
         *,
         key: str | None = None,
         to: str | datetime | None = None,
+        by: str | None = None,
     ) -> Entry:
         """Bring a memory back and return what is active now. Restoring what is active changes nothing.
 
@@ -811,8 +839,8 @@ class Memory:
         found = self.restorable(id, key=key, to=to)
         if found.status is Status.ACTIVE:
             return found
-        operations = self._restoring(found, _label(reason, "reason"), None)
-        written = self._write(*operations)[0]
+        changeset = new_id()
+        written = self._change("restore", by, changeset, self._restoring(found, _label(reason, "reason"), changeset))[0]
         return self._entry(written.id if isinstance(written, Entry) else found.id)
 
     def restorable(self, id: str | None = None, *, key: str | None = None, to: str | datetime | None = None) -> Entry:
@@ -880,6 +908,7 @@ class Memory:
         filters: Filters | Mapping[str, Any] | None = None,
         dry_run: bool = False,
         reason: str | None = None,
+        by: str | None = None,
     ) -> ChangeSet:
         """Take out of use every active memory that holds all words of the query and passes the filters; no cap.
 
@@ -894,7 +923,7 @@ class Memory:
         why = _label(reason, "reason")
         entries = [entry for entry in self._matching(query, narrowed) if not entry.pinned]
         self._ledger.refuse(entries, "release")
-        return self._retire(entries, "released", why, dry_run)
+        return self._retire("release", by, entries, "released", why, dry_run)
 
     def _matching(self, query: str | None, filters: Filters) -> Iterator[Entry]:
         if query is None:
@@ -927,10 +956,12 @@ class Memory:
         head = {"namespace": self._namespace, "cause": cause, "reason": reason, "changeset": changeset}
         return [Retire(op_id=_op_id(), id=entry.id, **head) for entry in entries]
 
-    def _retire(self, entries: Sequence[Entry], cause: Any, reason: str | None, dry_run: bool) -> ChangeSet:
+    def _retire(
+        self, what: str, by: str | None, entries: Sequence[Entry], cause: Any, reason: str | None, dry_run: bool
+    ) -> ChangeSet:
         changeset = new_id()
         if not dry_run and entries:
-            self._write(*self._retiring(entries, cause, reason, changeset))
+            self._change(what, by, changeset, self._retiring(entries, cause, reason, changeset))
             found = self._backend.changeset(self._namespace, changeset)
             if found is not None:
                 return found
@@ -945,7 +976,12 @@ class Memory:
         )
 
     def rewind(
-        self, filters: Filters | Mapping[str, Any], *, dry_run: bool = False, reason: str | None = None
+        self,
+        filters: Filters | Mapping[str, Any],
+        *,
+        dry_run: bool = False,
+        reason: str | None = None,
+        by: str | None = None,
     ) -> ChangeSet:
         """Take back what a run or a poisoned source wrote: an actor, a session, a source, everything since an instant, …
 
@@ -953,7 +989,7 @@ class Memory:
         is deleted, and `undo` reverses it. What the run forgot or pruned is not brought back.
         dry_run: only say what would change. Raises InvalidInputError if no filter is given.
         """
-        from memgraph.ledger import REWOUND, token
+        from memgraph.ledger import token
         from memgraph.rules import rewind
 
         narrowed = _filters(filters)
@@ -974,30 +1010,29 @@ class Memory:
         if not dry_run:
             for entry in coming:
                 operations += self._restoring(entry, why, changeset)
-            if operations:
-                self._write(*operations)
-            covered = [token(self._namespace, each.id) for each in written if each.status is Status.SUPERSEDED]
-            if covered:  # out of use already, and never to be brought back by another rewind
-                self._ledger.note(REWOUND, self._operator(None), {"changeset": changeset, "tokens": sorted(covered)})
+            # out of use already, and never to be brought back by another rewind
+            covered = sorted(token(self._namespace, each.id) for each in written if each.status is Status.SUPERSEDED)
+            if operations or covered:
+                self._change("rewind", by, changeset, operations, tokens=covered)
             found = self._backend.changeset(self._namespace, changeset)
             if found is not None:
                 return found
-        changes = [Change(id=each.id, key=each.key, before=each.status, after=Status.RELEASED) for each in going]
-        changes += [Change(id=each.id, key=each.key, before=each.status, after=Status.ACTIVE) for each in coming]
         return ChangeSet(
             id=changeset if dry_run else "",
             namespace=self._namespace,
             cause="released",
             at=now,
-            changes=tuple(changes),
+            changes=tuple(_changes(going, coming)),
             dry_run=dry_run,
         )
 
-    def undo(self, changeset_id: str, reason: str | None = None) -> ChangeSet:
+    def undo(
+        self, changeset_id: str, reason: str | None = None, *, dry_run: bool = False, by: str | None = None
+    ) -> ChangeSet:
         """Take a change-set back as one: what it retired is restored, what it restored is retired.
 
         A memory that something else happened to since, or whose key has a newer value, is left as it is. Undoing twice
-        changes nothing. Returns the change-set that did it. Raises NotFoundError.
+        changes nothing. dry_run: only say what would change. Returns the change-set that did it. Raises NotFoundError.
         """
         name = checks.name(changeset_id, "changeset_id")
         done = self._backend.changeset(self._namespace, name)
@@ -1018,18 +1053,34 @@ class Memory:
         ]
         going = [entry for entry in as_left if entry.status is Status.ACTIVE]
         free = {entry.key for entry in going}  # keys whose current value goes
+        coming = [
+            entry
+            for entry in as_left
+            if entry.status is not Status.ACTIVE
+            and (entry.key is None or entry.key in free or self.current(entry.key) is None)
+        ]
         operations = self._retiring(going, "released", why, undoing)
-        for entry in as_left:
-            if entry.status is not Status.ACTIVE and (
-                entry.key is None or entry.key in free or self.current(entry.key) is None
-            ):
+        if not dry_run:
+            for entry in coming:
                 operations += self._restoring(entry, why, undoing)
-        if operations:
-            self._write(*operations)
-        found = self._backend.changeset(self._namespace, undoing)
-        return found or ChangeSet(id=undoing, namespace=self._namespace, cause="undo", at=self._now(), undoes=name)
+            if operations:
+                self._change("undo", by, undoing, operations)
+            found = self._backend.changeset(self._namespace, undoing)
+            if found is not None:
+                return found
+        return ChangeSet(
+            id=undoing,
+            namespace=self._namespace,
+            cause="undo",
+            at=self._now(),
+            changes=tuple(_changes(going, coming)),
+            dry_run=dry_run,
+            undoes=name,
+        )
 
-    def consolidate(self, dry_run: bool = False, threshold: float | None = None) -> ConsolidationReport:
+    def consolidate(
+        self, dry_run: bool = False, threshold: float | None = None, *, by: str | None = None
+    ) -> ConsolidationReport:
         """Clean up: prune what is worth less than the threshold (0.05), count what has expired, report near-duplicates.
 
         Pinned memories, those under a legal hold and those that a user or the system vouches for stay. Nothing is deleted:
@@ -1048,7 +1099,7 @@ class Memory:
             pruned = tuple(id for id in pruned if id not in held)
         if pruned and not dry_run:
             active = [found[id] for id in pruned if id in found and found[id].status is Status.ACTIVE]
-            changeset = self._retire(active, "pruned", None, dry_run=False).id
+            changeset = self._retire("prune", by, active, "pruned", None, dry_run=False).id
         return ConsolidationReport(
             namespace=self._namespace,
             before=plan.before,
@@ -1203,21 +1254,41 @@ class Memory:
         """The legal holds that concern this namespace: its own, and those of its ancestors that reach down to it."""
         return self._ledger.holds()
 
-    def audit(self) -> builtins.list[Act]:
-        """What administrators and agents did here, oldest first, without content: purges with their receipts, holds, imports;
+    def audit(self, *, subtree: bool = False) -> builtins.list[Act]:
+        """What administrators and agents did here, oldest first, without content.
 
-        and, as the history itself tells it, what was forgotten, released, pruned, rewound, undone and restored. While the primary
-        of a file is away it is what the file knows, and `degraded` says so.
+        Purges with their receipts, holds, imports; and what was forgotten, released, pruned, rewound, undone and restored, each
+        with its change-set. What came from elsewhere without a record of who did it is told as its history tells it.
+        subtree: in the namespaces below too. While the primary of a file is away it is what the file knows, and `degraded` says so.
         """
         from memgraph.ledger import acts_of
 
+        paths = [self._namespace]
+        if subtree:
+            paths += [path for path in self._backend.namespaces(self._namespace) if path != self._namespace]
+        noted = [self._scrubbed(act) for act in self._ledger.acts(paths if subtree else None)]
+        known = {act.details["changeset"] for act in noted if "changeset" in act.details}
+        told = [act for path in paths for act in acts_of(path, self._history(path))]
+        found = [*noted, *(act for act in told if act.details.get("changeset") not in known)]
+        return sorted(found, key=lambda act: (act.at, act.id))
+
+    def _scrubbed(self, act: Act) -> Act:
+        """A purge whose receipt says that the files were still to be scrubbed, with whether they are by now."""
+        receipt = act.details.get("receipt")
+        if receipt is None or receipt["scrubbed"] or not isinstance(self._backend, OnDisk):
+            return act
+        status = self.status()
+        mine = receipt["store"].partition(" with ")[0] == status.store
+        return act.model_copy(update={"details": act.details | {"scrubbed": not status.scrub_pending}}) if mine else act
+
+    def _history(self, path: str) -> builtins.list[Operation | Unknown]:
+        """The operations of a namespace; while a primary is away, those that the file beside it knows."""
         try:
-            told = acts_of(self._namespace, _operations(self._backend.operations(self._scope())))
+            return builtins.list(_operations(self._backend.operations(Scope(path))))
         except UnavailableError:
             if not isinstance(self._backend, Replica):
                 raise
-            told = acts_of(self._namespace, _operations(self._backend.here.operations(self._scope())))
-        return sorted([*told, *self._ledger.acts()], key=lambda act: (act.at, act.id))
+            return builtins.list(_operations(self._backend.here.operations(Scope(path))))
 
     # ---- administration
 
@@ -1235,11 +1306,17 @@ class Memory:
         )
 
     def import_from(
-        self, path: str | Path, *, move: bool = False, progress: Progress | None = None, skip: Skip | None = None
+        self,
+        path: str | Path,
+        *,
+        move: bool = False,
+        progress: Progress | None = None,
+        skip: Skip | None = None,
+        by: str | None = None,
     ) -> int:
         """Apply an export; returns how many of its operations were news here. A second import changes nothing.
 
-        The file is checked as a whole before anything is applied; should the process die half-way, import it again.
+        The file is checked as a whole before anything is applied; should the process die half-way, import it again. by: who.
         Its namespaces must lie in this one, or anywhere if this was opened without a namespace. move: put what lay in the
         file's namespace into this one instead; what was purged there cannot be carried along.
         progress: called with the number of operations applied so far. skip: called with the number of each line of an intact
@@ -1251,11 +1328,8 @@ class Memory:
         from memgraph import interchange
 
         header, items = interchange.read(_file(path), skip)
-        again = None if skip is None else _told  # the same lines as the first time
         source = header.namespace if move else None
-        for part in _pages(_operations(items)):
-            self._admit([self._moved(operation, source) for operation in part])
-        _, items = interchange.read(_file(path), again)
+        left_out = self._admit(items, source, skip)
         if not move:
             buried = [item for item in items if isinstance(item, dict)]
             if not self._root and not all(
@@ -1263,28 +1337,54 @@ class Memory:
             ):
                 raise InvalidInputError(f"holds tombstones outside of namespace {self._namespace!r}", field="path")
             self._backend.bury(buried)
-            _, items = interchange.read(_file(path), again)
         changed = applied = 0
-        for part in _pages(_operations(items)):
+        for part in _pages(_operations(item for number, item in items.lines() if number not in left_out)):
             changed += self._backend.apply([self._moved(operation, source) for operation in part])
             applied += len(part)
             if progress is not None:
                 progress(applied)
-        self._note_import(changed)
+        self._note_import(changed, by)
         return changed
 
-    def _note_import(self, news: int) -> None:
+    def _note_import(self, news: int, by: str | None) -> None:
         """Write down that an import brought something; one that changed nothing leaves no trace."""
         if news:
-            self._ledger.note("import", self._operator(None), {"news": news})
+            self._ledger.note("import", self._operator(by), {"news": news})
 
     def _moved(self, operation: Operation | Unknown, source: str | None) -> Operation | Unknown:
         from memgraph import interchange
 
         return operation if source is None else interchange.moved(operation, source, self._namespace)
 
-    def _admit(self, operations: builtins.list[Operation | Unknown]) -> None:
-        """Refuse what must not come in: another namespace, stamps from the future, an id that names other content here."""
+    def _admit(self, items: interchange.Items, source: str | None, skip: Skip | None) -> frozenset[int]:
+        """Refuse what must not come in; returns the lines to leave out, which `skip` was told of.
+
+        Those are of memories whose ids name other content here. Without `skip` one of them refuses the file.
+        """
+        taken: set[tuple[str, str]] = set()
+        for part in _pages(_operations(items)):
+            taken |= self._taken([self._moved(operation, source) for operation in part])
+        if not taken:
+            return frozenset()
+        bad: builtins.list[int] = []
+        for number, item in items.lines():
+            if isinstance(item, Operation):
+                operation = self._moved(item, source)
+                assert isinstance(operation, Operation)
+                if any((operation.namespace, id) in taken for id in names(operation)):
+                    bad.append(number)
+        if skip is None:
+            told = f"{', '.join(map(str, bad[:_NAMED]))}" + (f" and {len(bad) - _NAMED} more" if bad[_NAMED:] else "")
+            raise ConflictError(
+                f"ids in the file name memories with other content here (lines {told}); nothing was imported",
+                hint="Import into another namespace, or leave those lines out: without --strict, or with skip.",
+            )
+        for number in bad:
+            skip(number, "it is about a memory whose id names one with other content, or another key, here")
+        return frozenset(bad)
+
+    def _taken(self, operations: builtins.list[Operation | Unknown]) -> set[tuple[str, str]]:
+        """The namespaces and ids that name other content here. Refuses another namespace, and stamps from the future."""
         latest = int((self._clock() + self._max_clock_drift) * 1000)
         scope = self._scope(subtree=True)
         spaces: dict[str, builtins.list[Remember]] = {}
@@ -1303,17 +1403,15 @@ class Memory:
                 )
             if isinstance(operation, Remember):
                 spaces.setdefault(operation.namespace, []).append(operation)
+        taken: set[tuple[str, str]] = set()
         for space, writes in spaces.items():
             known = self._backend.get(space, [write.id for write in writes], self._now())
-            same = [
-                write.id not in known or (known[write.id].content, known[write.id].key) == (write.content, write.key)
+            taken.update(
+                (space, write.id)
                 for write in writes
-            ]
-            if not all(same):
-                raise ConflictError(
-                    f"{same.count(False)} ids or more in the file name memories with other content here; nothing was imported",
-                    hint="Import into another namespace.",
-                )
+                if write.id in known and (known[write.id].content, known[write.id].key) != (write.content, write.key)
+            )
+        return taken
 
     def backup(self, path: str | Path, *, force: bool = False) -> BackupReport:
         """Write the whole store, every namespace as it is at this instant, to a file; returns what it holds.
@@ -1347,7 +1445,8 @@ class Memory:
         report = self._backend.check(repair, reindex)
         if not report.checked:  # no store, or one too damaged to be read
             return report
-        problems = check(self._backend, self._now())
+        sides = self._backend.sides if isinstance(self._backend, Replica) else (self._backend,)
+        problems = check(sides, self._now())
         return report.model_copy(update={"ok": report.ok and not problems, "problems": (*report.problems, *problems)})
 
     def set_up(self) -> tuple[str, ...]:
@@ -1419,6 +1518,12 @@ class Memory:
         self.close()
 
 
+def _changes(going: Sequence[Entry], coming: Sequence[Entry]) -> Iterator[Change]:
+    """What would be, if some memories are released and others come back."""
+    for entries, after in ((going, Status.RELEASED), (coming, Status.ACTIVE)):
+        yield from (Change(id=each.id, key=each.key, before=each.status, after=after) for each in entries)
+
+
 def _op_id() -> str:
     return new_id()
 
@@ -1439,10 +1544,6 @@ def _file(value: object) -> Path:
     if not isinstance(value, str | Path) or "\0" in str(value):
         raise InvalidInputError("must be the path of a file", field="path")
     return Path(value)
-
-
-def _told(number: int, reason: str) -> None:
-    """For who has heard of a bad line already."""
 
 
 def _operations(items: Iterable[Operation | Unknown | dict[str, Any]]) -> Iterator[Operation | Unknown]:

@@ -32,6 +32,7 @@ __all__ = [
     "Unknown",
     "Unrelate",
     "entry_of",
+    "names",
     "parse",
     "says_the_same",
 ]
@@ -205,6 +206,20 @@ class Purge(Operation):
     value: str
     heads: tuple[tuple[str, str], ...] = ()
     receipt: str = ""
+
+
+def names(operation: Operation) -> tuple[str | None, str | None]:
+    """The ids of the memories that an operation is about, at most two."""
+    match operation:
+        case Relate() | Unrelate():
+            return operation.a, operation.b
+        case Supersede():
+            return operation.old_id, operation.new_id
+        case Remember():
+            return operation.id, operation.restores.id if operation.restores else None
+        case Retire() | Restore() | Reinforce():
+            return operation.id, None
+    return None, None
 
 
 class Unknown(Value):

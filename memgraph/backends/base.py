@@ -348,6 +348,11 @@ class Replica(Protocol):
     """The same store for reads of what this process has just written or named: it asks the primary only for what is not here."""
 
     @property
+    def sides(self) -> Sequence[Backend]:
+        """The stores by themselves, as far as they are within reach."""
+        ...
+
+    @property
     def degraded(self) -> str | None:
         """Why a read now would be answered by the local store alone; None while the primary is in touch."""
         ...

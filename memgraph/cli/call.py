@@ -19,8 +19,20 @@ if TYPE_CHECKING:
     from memgraph.config import Settings
     from memgraph.memory import Memory
 
-__all__ = ["PARTIAL", "Call", "RefusedError", "Verb", "common_options", "is_terminal", "pass_call", "say", "verb"]
+__all__ = [
+    "NOT_FOUND",
+    "PARTIAL",
+    "Call",
+    "RefusedError",
+    "Verb",
+    "common_options",
+    "is_terminal",
+    "pass_call",
+    "say",
+    "verb",
+]
 
+NOT_FOUND = 3  # exit code: none of what was named is there
 PARTIAL = 6  # exit code: done in part, or still pending
 
 

@@ -10,11 +10,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from memgraph.cli.call import PARTIAL, Call, is_terminal, pass_call, verb
+from memgraph.cli.call import NOT_FOUND, PARTIAL, Call, is_terminal, pass_call, verb
 from memgraph.cli.files import require_place, write_file
-from memgraph.cli.options import build, filter_options, reason_option, selector_options, subtree_option, yes_option
+from memgraph.cli.options import (
+    build,
+    by_option,
+    filter_options,
+    reason_option,
+    selector_options,
+    subtree_option,
+    yes_option,
+)
 from memgraph.cli.output import facts
-from memgraph.errors import InvalidInputError, NotFoundError
+from memgraph.errors import InvalidInputError
 from memgraph.views.plain import escape
 
 if TYPE_CHECKING:
@@ -25,11 +33,18 @@ if TYPE_CHECKING:
 @click.argument("query", nargs=-1)
 @filter_options
 @reason_option
+@by_option
 @click.option("--dry-run", is_flag=True, help="Only show what would be released.")
 @yes_option
 @pass_call
 def release_command(
-    call: Call, query: tuple[str, ...], filters: dict[str, Any], reason: str | None, dry_run: bool, yes: bool
+    call: Call,
+    query: tuple[str, ...],
+    filters: dict[str, Any],
+    reason: str | None,
+    by: str | None,
+    dry_run: bool,
+    yes: bool,
 ) -> None:
     """Take all matching memories out of use.
 
@@ -48,7 +63,7 @@ def release_command(
         call.note("nothing was changed")
         return
     call.confirm(f"release {len(preview.changes)} memories", yes=yes)
-    _show_changes(call, memory.release(**chosen, reason=reason))
+    _show_changes(call, memory.release(**chosen, reason=reason, by=by))
 
 
 @verb(
@@ -58,10 +73,13 @@ def release_command(
 )
 @filter_options
 @reason_option
+@by_option
 @click.option("--dry-run", is_flag=True, help="Only show what would change.")
 @yes_option
 @pass_call
-def rewind_command(call: Call, filters: dict[str, Any], reason: str | None, dry_run: bool, yes: bool) -> None:
+def rewind_command(
+    call: Call, filters: dict[str, Any], reason: str | None, by: str | None, dry_run: bool, yes: bool
+) -> None:
     """Take back what a run or a poisoned source wrote.
 
     What it wrote goes out of use, and what it had replaced becomes current again. Nothing is deleted; `undo` reverses it.
@@ -76,27 +94,60 @@ def rewind_command(call: Call, filters: dict[str, Any], reason: str | None, dry_
         _show_changes(call, preview)
         call.note("nothing was changed")
         return
-    back = sum(change.after.value == "active" for change in preview.changes)
-    call.confirm(f"take {len(preview.changes) - back} memories out of use and bring {back} back", yes=yes)
-    _show_changes(call, memory.rewind(chosen, reason=reason))
+    call.confirm(_action(preview), yes=yes)
+    _show_changes(call, memory.rewind(chosen, reason=reason, by=by))
 
 
-@verb("undo", "memgraph undo CHANGESET-ID")
+@verb("undo", "memgraph undo CHANGESET-ID --dry-run", "memgraph undo CHANGESET-ID --yes")
 @click.argument("changeset")
 @reason_option
+@by_option
+@click.option("--dry-run", is_flag=True, help="Only show what would change.")
+@yes_option
 @pass_call
-def undo_command(call: Call, changeset: str, reason: str | None) -> None:
-    """Take back a release, a rewind or a consolidation as one."""
-    _show_changes(call, call.memory().undo(changeset, reason=reason))
+def undo_command(call: Call, changeset: str, reason: str | None, by: str | None, dry_run: bool, yes: bool) -> None:
+    """Take back a release, a rewind or a consolidation as one.
+
+    Or any other change-set that `audit` lists. It shows first what would change.
+    """
+    take_back(call, changeset, reason, by, dry_run, yes)
+
+
+def take_back(call: Call, changeset: str, reason: str | None, by: str | None, dry_run: bool, yes: bool) -> None:
+    """Undo a change-set, after showing what that changes and asking."""
+    memory = call.memory()
+    preview = memory.undo(changeset, dry_run=True)
+    if dry_run:
+        _show_changes(call, preview)
+        call.note("nothing was changed")
+        return
+    if preview.dry_run:  # not taken back already
+        for line in _change_lines(preview):
+            call.note(line)
+        call.confirm(_action(preview), yes=yes)
+    _show_changes(call, memory.undo(changeset, reason, by=by))
+
+
+def _action(preview: ChangeSet) -> str:
+    back = sum(change.after.value == "active" for change in preview.changes)
+    return f"take {len(preview.changes) - back} memories out of use and bring {back} back"
+
+
+def _change_lines(changes: ChangeSet) -> Iterator[str]:
+    for change in changes.changes:
+        key = f"  {escape(change.key)}" if change.key else ""
+        restored = f" as {escape(change.restored_as)}" if change.restored_as else ""
+        yield f"  {escape(change.id)}{key}  {change.before.value} -> {change.after.value}{restored}"
 
 
 def _show_changes(call: Call, changes: ChangeSet) -> None:
     def lines() -> Iterator[str]:
+        if not changes.changes:
+            yield f"{changes.cause}: nothing to change"
+            return
         yield f"change-set {escape(changes.id)}: {changes.cause}, {len(changes.changes)} memories"
-        for change in changes.changes:
-            restored = f" as {escape(change.restored_as)}" if change.restored_as else ""
-            yield f"  {escape(change.id)}  {change.before.value} -> {change.after.value}{restored}"
-        if not changes.dry_run and changes.changes and not changes.undoes:
+        yield from _change_lines(changes)
+        if not changes.dry_run and not changes.undoes:
             call.note(f"take it back with: memgraph undo {changes.id}")
 
     call.show(changes, lines)
@@ -131,7 +182,7 @@ def plan_purge_command(call: Call, selector: dict[str, Any], subtree: bool, out:
 )
 @click.option("--dry-run", is_flag=True, help="Only show what would be deleted.")
 @click.option("--out", type=click.Path(dir_okay=False, writable=True), help="Write the receipt to this file.")
-@click.option("--by", metavar="NAME", help="Who does it; else the operating system's user.")
+@by_option
 @click.option(
     "--key-file",
     envvar="MEMGRAPH_SIGNING_KEY",
@@ -160,7 +211,7 @@ def purge_command(
     """Delete memories for good, active or not, in every copy.
 
     It prints a receipt. Exit code 6 if a part is still to be done, such as on a primary that is away, or an id was not there,
-    3 if none of the ids was.
+    3 if none of the ids was; what arrives late under such an id is refused.
     verify: look once more whether what a receipt is of is gone; exit code 1 if something was found.
     """
     if action is not None:
@@ -181,8 +232,6 @@ def purge_command(
     if not yes:
         _show_sample(call, plan)
     call.confirm(f"purge {plan.total} memories for good", yes=yes)
-    if unknown and plan.total == 0:
-        raise NotFoundError(f"none of these ids is there: {', '.join(unknown)}")
     if key_file:  # what cannot be used is found out before anything is deleted
         from memgraph.receipts import require_key
 
@@ -198,7 +247,9 @@ def purge_command(
         write_file(Path(out), receipt.model_dump_json(indent=2).encode() + b"\n")
     call.show(receipt, lambda: _receipt_lines(receipt, unknown))
     if unknown:
-        call.note(f"not there: {', '.join(unknown)}")
+        call.note(f"not there, and refused from now on: {', '.join(unknown)}")
+        if plan.total == 0:
+            click.get_current_context().exit(NOT_FOUND)
     if unknown or receipt.pending or (not receipt.scrubbed and call.memory().status().scrub_pending):
         click.get_current_context().exit(PARTIAL)
 
@@ -295,10 +346,11 @@ def _receipt_lines(receipt: PurgeReceipt, unknown: list[str]) -> Iterator[str]:
 
 
 @verb("consolidate", "memgraph consolidate --dry-run", "memgraph consolidate --yes")
+@by_option
 @click.option("--dry-run", is_flag=True, help="Only show what would be done.")
 @yes_option
 @pass_call
-def consolidate_command(call: Call, dry_run: bool, yes: bool) -> None:
+def consolidate_command(call: Call, by: str | None, dry_run: bool, yes: bool) -> None:
     """Prune worthless memories, report near-duplicates.
 
     Memories are pruned that nothing speaks for any more. Pinned memories and those of users and of the system are
@@ -312,7 +364,7 @@ def consolidate_command(call: Call, dry_run: bool, yes: bool) -> None:
         return
     if preview.pruned:
         call.confirm(f"prune {len(preview.pruned)} memories", yes=yes)
-    report = memory.consolidate()
+    report = memory.consolidate(by=by)
     call.show(report, lambda: _report_lines(report))
 
 

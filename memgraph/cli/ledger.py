@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memgraph.cli.call import Call, pass_call, verb
-from memgraph.cli.options import build, reason_option, selector_options, subtree_option, yes_option
+from memgraph.cli.options import build, by_option, reason_option, selector_options, subtree_option, yes_option
 from memgraph.cli.output import facts, when
 from memgraph.views.plain import escape
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @selector_options
 @subtree_option
 @reason_option
-@click.option("--by", metavar="NAME", help="Who does it; else the operating system's user.")
+@by_option
 @yes_option
 @pass_call
 def hold_command(
@@ -80,24 +80,30 @@ def _hold_lines(holds: list[Hold]) -> Iterator[str]:
         )
 
 
-@verb("audit", "memgraph audit", "memgraph audit --json")
+@verb("audit", "memgraph audit", "memgraph audit --subtree --json")
+@subtree_option
 @pass_call
-def audit_command(call: Call) -> None:
-    """List who did what to the store, and when.
+def audit_command(call: Call, subtree: bool) -> None:
+    """List who did what to the namespace, and when.
 
-    Purges with their receipts, holds and imports; what was forgotten, released, pruned, rewound, undone and restored.
-    It holds no content.
+    Purges with their receipts, holds and imports; what was forgotten, released, pruned, rewound, undone and restored, each
+    with the change-set that `undo` takes back; and backups that were put in the place of the store. It holds no content.
     """
     memory = call.memory()
-    acts = memory.audit()
-    call.show(acts, lambda: (_act_line(act) for act in acts) if acts else ["nothing was done"])
+    acts = memory.audit(subtree=subtree)
+    call.show(acts, lambda: (_act_line(act, memory.path) for act in acts) if acts else ["nothing was done"])
     call.degraded(memory.degraded)
 
 
-def _act_line(act: Act) -> str:
+def _act_line(act: Act, namespace: str) -> str:
     details = dict(act.details)
+    tokens = details.pop("tokens", None)
+    if tokens:
+        details["replaced already"] = len(tokens)
     receipt = details.pop("receipt", None)
     if receipt is not None:
-        details = {"receipt": receipt["id"], "memories": receipt["removed"].get("memories", 0)}
+        scrubbed = {"files scrubbed": "yes" if details["scrubbed"] else "no"} if "scrubbed" in details else {}
+        details = {"receipt": receipt["id"], "memories": receipt["removed"].get("memories", 0), **scrubbed}
     told = ", ".join(f"{name}: {value}" for name, value in details.items())
-    return f"{when(act.at)}  {act.what}  {escape(told)}" + (f"  by {escape(act.by)}" if act.by else "")
+    where = "" if act.namespace == namespace else f"  in {escape(act.namespace)}"
+    return f"{when(act.at)}  {act.what}{where}  {escape(told)}" + (f"  by {escape(act.by)}" if act.by else "")

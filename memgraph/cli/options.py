@@ -21,6 +21,7 @@ __all__ = [
     "STATUSES",
     "TRUSTS",
     "build",
+    "by_option",
     "condition",
     "filter_options",
     "given",
@@ -183,6 +184,7 @@ def filter_options(function: F) -> F:
 
 subtree_option: Final = click.option("--subtree", is_flag=True, help="The namespace's descendants too.")
 reason_option: Final = click.option("--reason", metavar="TEXT", help="Why; it is kept with the change.")
+by_option: Final = click.option("--by", metavar="NAME", help="Who does it, for the audit; else the system's user.")
 yes_option: Final = click.option("--yes", is_flag=True, help="Do it without being asked.")
 
 

@@ -11,7 +11,7 @@ import click
 
 from memgraph.cli.call import PARTIAL, Call, pass_call, say, verb
 from memgraph.cli.files import check_free, write_file
-from memgraph.cli.options import subtree_option, yes_option
+from memgraph.cli.options import by_option, subtree_option, yes_option
 from memgraph.cli.output import progress
 from memgraph.views.plain import escape
 
@@ -55,6 +55,7 @@ def export_command(call: Call, file: str, subtree: bool, force: bool) -> None:
 @click.option("--timezone", metavar="ZONE", help="For chat: the zone of times that name none, such as UTC.")
 @click.option("--move", is_flag=True, help="Put what lay in the export's namespace into this one.")
 @click.option("--strict", is_flag=True, help="Import nothing if there is a line that cannot be taken.")
+@by_option
 @click.option("--dry-run", is_flag=True, help="Read and check the file, and change nothing.")
 @yes_option
 @pass_call
@@ -66,14 +67,16 @@ def import_command(
     timezone: str | None,
     move: bool,
     strict: bool,
+    by: str | None,
     dry_run: bool,
     yes: bool,
 ) -> None:
     """Read an export or a transcript into the store.
 
-    Importing twice changes nothing. Into a store that holds memories it asks first. Lines that cannot be taken are left out,
-    listed with their numbers and reasons, and make it end with exit code 6. An export that was damaged or cut is refused as a
-    whole. The file may be UTF-8 or UTF-16, with a byte order mark or without, with line ends of any system.
+    Importing twice changes nothing. Into a store that holds memories it asks first. Lines that cannot be taken, such as those of
+    an id that names another memory there, are left out, listed with their numbers and reasons, and make it end with exit
+    code 6. An export that was damaged or cut is refused as a whole. The file may be UTF-8 or UTF-16, with a byte order mark
+    or without, with line ends of any system.
     """
     if format_ == "jsonl" and (mapping or timezone):
         raise click.UsageError("--map and --timezone go with --format chat.")
@@ -82,16 +85,23 @@ def import_command(
     fields = _mapping(mapping)
     bad: list[tuple[int, str]] = []
     skip = None if strict else lambda number, reason: bad.append((number, reason))
+
+    def into(memory: Memory) -> int:
+        with progress(call, "importing") as advance:
+            if format_ == "jsonl":
+                return memory.import_from(file, move=move, progress=advance, skip=skip, by=by)
+            from memgraph.integrations.importers import import_chat
+
+            return import_chat(memory, file, fields, timezone or "UTC", progress=advance, skip=skip, by=by)
+
     if dry_run:
-        count = _rehearse(call, file, format_, fields, timezone, move, skip)
-        _show(call, count, bad, dry_run=True)
+        _show(call, _rehearse(call, into), bad, dry_run=True)
         return
     memory = call.memory(create=True)
     held = memory.stats().store_entries
     if held:
         call.confirm(f"import into a store that holds {held} memories", yes=yes)
-    count = _import(call, memory, file, format_, fields, timezone, move, skip)
-    _show(call, count, bad, dry_run=False)
+    _show(call, into(memory), bad, dry_run=False)
 
 
 def _show(call: Call, count: int, bad: list[tuple[int, str]], dry_run: bool) -> None:
@@ -109,40 +119,14 @@ def _show(call: Call, count: int, bad: list[tuple[int, str]], dry_run: bool) -> 
         click.get_current_context().exit(PARTIAL)
 
 
-def _import(
-    call: Call,
-    memory: Memory,
-    file: str,
-    format_: str,
-    mapping: dict[str, str],
-    timezone: str | None,
-    move: bool,
-    skip: Callable[[int, str], object] | None,
-) -> int:
-    with progress(call, "importing") as advance:
-        if format_ == "jsonl":
-            return memory.import_from(file, move=move, progress=advance, skip=skip)
-        from memgraph.integrations.importers import import_chat
-
-        return import_chat(memory, file, mapping, timezone or "UTC", progress=advance, skip=skip)
-
-
-def _rehearse(
-    call: Call,
-    file: str,
-    format_: str,
-    mapping: dict[str, str],
-    timezone: str | None,
-    move: bool,
-    skip: Callable[[int, str], object] | None,
-) -> int:
+def _rehearse(call: Call, into: Callable[[Memory], int]) -> int:
     """Import into a store in this process's memory, so that every check is the real one."""
     from memgraph import Memory
 
     settings = call.settings().arguments()
     here = {name: settings[name] for name in ("namespace", "max_clock_drift")}
     with Memory.open(":memory:", **here, preload=False) as memory:
-        return _import(call, memory, file, format_, mapping, timezone, move, skip)
+        return into(memory)
 
 
 def _mapping(text: str | None) -> dict[str, str]:

@@ -16,6 +16,7 @@ from memgraph.cli.options import (
     INSTANT,
     JSON_OBJECT,
     TRUSTS,
+    by_option,
     given,
     instant,
     reason_option,
@@ -140,25 +141,27 @@ def feedback_command(call: Call, ids: tuple[str, ...], signal: float, verified: 
 @click.argument("id", required=False)
 @click.option("--key", metavar="KEY", help="Forget the current memory of this key.")
 @reason_option
+@by_option
 @pass_call
-def forget_command(call: Call, id: str | None, key: str | None, reason: str | None) -> None:
+def forget_command(call: Call, id: str | None, key: str | None, reason: str | None, by: str | None) -> None:
     """Take a memory out of use. It stays in the history, and `restore` brings it back; to delete it, `purge` it."""
     if (id is None) == (key is None):
         raise click.UsageError("Give either an ID or --key.")
-    _show_written(call, call.memory().forget(id, **given(key=key, reason=reason)))
+    _show_written(call, call.memory().forget(id, **given(key=key, reason=reason, by=by)))
 
 
 @verb(
     "restore",
     "memgraph restore ID --yes",
     "memgraph restore --key ada/city --to 2026-05-01T00:00:00Z --dry-run",
-    "memgraph restore --changeset CHANGESET-ID --yes",
+    "memgraph restore --changeset CHANGESET-ID --dry-run",
 )
 @click.argument("id", required=False)
 @click.option("--key", metavar="KEY", help="A value of this key; without --to the newest that is not current.")
 @click.option("--to", metavar="VERSION|TIME", help="Which value: a version, or what was current at a time.")
 @click.option("--changeset", metavar="ID", help="All that a release, a rewind or a consolidation took out of use.")
 @reason_option
+@by_option
 @click.option("--dry-run", is_flag=True, help="Only say what would be restored.")
 @yes_option
 @pass_call
@@ -169,23 +172,23 @@ def restore_command(
     to: str | None,
     changeset: str | None,
     reason: str | None,
+    by: str | None,
     dry_run: bool,
     yes: bool,
 ) -> None:
     """Bring a memory back.
 
-    One with a key comes back as a copy that becomes the key's current value, one without as it is.
+    One with a key comes back as a copy that becomes the key's current value, one without as it is. With --changeset all that
+    one took out of use comes back, as by `undo`. It shows first what is there and what would be.
     """
     if sum(each is not None for each in (id, key, changeset)) != 1 or (to is not None and key is None):
         raise click.UsageError("Give an ID, or --key with or without --to, or --changeset.")
-    memory = call.memory()
     if changeset is not None:
-        if dry_run:
-            raise click.UsageError("What a change-set did is shown by `memgraph audit`; it is taken back as one.")
-        call.confirm(f"take back change-set {changeset}", yes=yes)
-        done = memory.undo(changeset, **given(reason=reason))
-        call.show(done, lambda: [f"took back {len(done.changes)} changes: {escape(done.id)}"])
+        from memgraph.cli.clean import take_back
+
+        take_back(call, changeset, reason, by, dry_run, yes)
         return
+    memory = call.memory()
     chosen: dict[str, Any] = given(id=id, key=key, to=None if to is None else _value_of(to))
     entry = memory.restorable(**chosen)
     now = None if entry.key is None else memory.current(entry.key)
@@ -198,7 +201,7 @@ def restore_command(
         return
     what = f"restore memory {entry.id}" + ("" if entry.key is None else f" as the value of key {entry.key!r}")
     call.confirm(what, yes=yes)
-    _show_written(call, memory.restore(**chosen, **given(reason=reason)))
+    _show_written(call, memory.restore(**chosen, **given(reason=reason, by=by)))
 
 
 def _told(entry: Entry | None) -> str:

@@ -36,6 +36,7 @@ def import_chat(
     timezone: str = "UTC",
     progress: Callable[[int], object] | None = None,
     skip: Skip | None = None,
+    by: str | None = None,
 ) -> int:
     """Remember the turns of a transcript, in order; a second import changes nothing. Returns how many were new.
 
@@ -45,7 +46,7 @@ def import_chat(
     ISO 8601, or Unix seconds.
     timezone: the IANA name of the zone of times that have none. progress: called with the number of turns done.
     skip: called with the number of each line that cannot be taken, and why; the others are imported. None: one such line
-    refuses the whole.
+    refuses the whole. by: who imports, for the audit; else the operating system's user.
 
     Without a mapped `id`, the id is made of the turn's place in the file and its values. The whole file is checked
     before anything is written. Raises InvalidInputError naming the lines (in an array, the elements), counted from 1; then
@@ -84,7 +85,7 @@ def import_chat(
         done += len(batch)
         if progress is not None:
             progress(done)
-    memory._note_import(new)
+    memory._note_import(new, by)
     return new
 
 

@@ -192,6 +192,28 @@ def value_purges(selector: Selector, namespace: str) -> list[tuple[str, str]]:
     return [(name, getattr(selector, name)) for name in _VALUES if name in named]
 
 
+def purges(selector: Selector, namespace: str, ids: Sequence[str]) -> list[tuple[str, str]]:
+    """The (field, value) pairs of the purges of one namespace that carry a selector out. ids: what it matches there.
+
+    Ids that are named are dead for good also where nothing has them yet.
+    """
+    by_value = value_purges(selector, namespace)
+    if by_value:
+        return by_value
+    return [("id", id) for id in dict.fromkeys([*ids, *(selector.ids if _is_of_ids(selector) else ())])]
+
+
+def says_all(selector: Selector) -> bool:
+    """Whether what a selector names is refused for good, so that nothing that arrives later has to be looked for."""
+    return bool(value_purges(selector, "")) or (_is_of_ids(selector) and not selector.lineage)
+
+
+def _is_of_ids(selector: Selector) -> bool:
+    named = {name for name in _NARROWING if getattr(selector, name)}
+    everything = selector.everything or selector.pinned is not None or selector.status not in (None, "any", ())
+    return named == {"ids"} and not everything
+
+
 def purge_plan(
     namespace: str,
     subtree: bool,
@@ -229,7 +251,7 @@ def purged_spaces(plan: PurgePlan, known: Iterable[str]) -> list[str]:
 
     One that says all it selects refuses what comes later also where nothing matches yet.
     """
-    if not value_purges(plan.selector, plan.namespace):
+    if not (value_purges(plan.selector, plan.namespace) or _is_of_ids(plan.selector)):
         return list(plan.ids)
     return list(dict.fromkeys([*plan.ids, plan.namespace, *(known if plan.subtree else ())]))
 

@@ -105,7 +105,7 @@ def test_a_copy_stands_for_its_origin(backend: Backend, ns: str, clock: FrozenCl
     for name in (first, *(operations.keys() - {first})):
         backend.apply([operations[name]])
     assert everything(backend, ns, clock.now) == []
-    backend.apply([remember(9, ns, "own", key="k", subject="ann")])
+    backend.apply([remember(10, ns, "own", key="k", subject="ann")])
     assert [entry.id for entry in everything(backend, ns, clock.now)] == ["own"]
 
 

@@ -149,6 +149,28 @@ def test_an_id_taken_by_other_content_is_a_conflict(memory: Memory, spare: Memor
     assert [e.content for e in spare.list()] == ["three"]
 
 
+def test_what_conflicts_is_left_out_with_all_that_is_about_it(memory: Memory, spare: Memory, tmp_path: Path) -> None:
+    """Where somebody hears of it; it is named by its lines, and what happened to it there does not happen to another here."""
+    memory.remember("one", id="a")
+    memory.remember("two", id="b")
+    memory.relate("a", "b")
+    memory.forget("a")
+    path = tmp_path / "x.jsonl"
+    memory.export_to(path)
+    spare.remember("another", id="a")
+    told: list[tuple[int, str]] = []
+    assert spare.import_from(path, skip=lambda number, reason: told.append((number, reason))) == 1
+    assert (spare.get("a").content, spare.get("a").status) == ("another", "active")
+    assert spare.get("b").content == "two"
+    assert spare.neighbours("b").edges == ()
+    lines = path.read_text(encoding="utf-8").splitlines()
+    about = [number for number, line in enumerate(lines, 1) if '"id":"a"' in line or '"a":"a"' in line]
+    assert [number for number, _ in told] == about
+    assert len(about) == 3
+    with pytest.raises(ConflictError, match=", ".join(map(str, about))):
+        spare.import_from(path)
+
+
 def test_b044_one_file_into_two_namespaces(memory: Memory, tmp_path: Path) -> None:
     """B044: moved into two namespaces, the same ids are separate memories, and editing one leaves the other."""
     memory.remember("the zebra", id="i", key="k")

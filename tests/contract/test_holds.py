@@ -11,7 +11,7 @@ import pytest
 from memgraph import Memory
 from memgraph.errors import ConflictError, InvalidInputError, LegalHoldError, NotFoundError
 from memgraph.integrations.importers import import_chat
-from memgraph.ledger import BEGUN, Ledger
+from memgraph.ledger import BEGUN, Ledger, operator
 from memgraph.models import Status
 from memgraph.rules.selection import selector_digest
 from tests.conftest import FrozenClock
@@ -113,15 +113,16 @@ def test_the_audit_tells_what_was_done_by_whom(memory: Memory, clock: FrozenCloc
     for n in range(4):
         memory.remember(f"canary {n}", key=f"k{n}", subject="canary", session="s")
         clock.advance()
-    released = memory.release("canary 0")
+    released = memory.release("canary 0", by="ann")
     clock.advance()
-    memory.undo(released.id)
+    memory.undo(released.id, by="bob")
     clock.advance()
-    memory.forget(key="k1")
+    memory.forget(key="k1", by="cid")
+    memory.forget(key="k1", by="nobody")  # changes nothing
     clock.advance()
-    memory.restore(memory.history("k1")[0].id)
+    memory.restore(memory.history("k1")[0].id, by="dan")
     clock.advance()
-    memory.rewind({"session": "s"}, reason="canary")
+    rewound = memory.rewind({"session": "s"}, reason="canary", by="eve")
     clock.advance()
     hold = memory.hold({"key": "k9"}, by="counsel")
     clock.advance()
@@ -131,19 +132,64 @@ def test_the_audit_tells_what_was_done_by_whom(memory: Memory, clock: FrozenCloc
     assert receipt.by == "dpo"
     acts = memory.audit()
     assert [(act.what, act.by) for act in acts] == [
-        ("release", None),
-        ("undo", None),
-        ("forget", None),
-        ("restore", None),
-        ("release", None),
+        ("release", "ann"),
+        ("undo", "bob"),
+        ("forget", "cid"),
+        ("restore", "dan"),
+        ("rewind", "eve"),
         ("hold", "counsel"),
         ("lift", "counsel"),
         ("purge", "dpo"),
     ]
     assert acts[-1].details["receipt"]["id"] == receipt.id
-    assert acts[0].details == {"out of use": 1}
+    assert acts[0].details == {"changeset": released.id, "out of use": 1}
+    assert acts[1].details == {"changeset": f"undo:{released.id}", "back": 1}
+    assert acts[4].details["changeset"] == rewound.id
     assert "canary" not in "".join(act.model_dump_json() for act in acts)
     assert [act.at for act in acts] == sorted(act.at for act in acts)
+
+
+def test_each_act_can_be_taken_back_by_its_change_set(memory: Memory, clock: FrozenClock) -> None:
+    a, b = memory.remember("Porto", key="k"), memory.remember("b")
+    clock.advance()
+    memory.forget(b.id)
+    clock.advance()
+    memory.forget(key="k")
+    clock.advance()
+    back = memory.restore(a.id)
+    clock.advance()
+    forgot_b, _, restored = (act.details["changeset"] for act in memory.audit())
+    would = memory.undo(restored, dry_run=True)
+    assert would.dry_run
+    assert [(change.id, change.after) for change in would.changes] == [(back.id, "released")]
+    assert memory.current("k") is not None
+    memory.undo(restored)
+    memory.undo(forgot_b)
+    assert memory.current("k") is None
+    assert memory.get(b.id).status == "active"
+
+
+def test_who_forgot_is_the_system_s_user_where_nobody_is_named(memory: Memory) -> None:
+    memory.forget(memory.remember("a").id)
+    memory.consolidate()
+    assert [(act.what, act.by) for act in memory.audit()] == [("forget", operator())]
+
+
+def test_the_audit_of_a_subtree_tells_of_what_was_emptied_too(memory: Memory, clock: FrozenClock) -> None:
+    below, gone = memory.namespace("below"), memory.namespace("gone")
+    memory.remember("a", id="a")
+    below.remember("b", id="b")
+    gone.remember("c", id="c")
+    clock.advance()
+    memory.forget("a")
+    clock.advance()
+    below.forget("b")
+    clock.advance()
+    gone.purge({"everything": True})
+    assert [act.what for act in memory.audit()] == ["forget"]
+    acts = memory.audit(subtree=True)
+    assert [act.what for act in acts] == ["forget", "forget", "purge"]
+    assert [act.namespace for act in acts][:2] == [memory.path, below.path]
 
 
 def test_a_purge_that_was_begun_and_not_finished_is_told_by_the_check(memory: Memory, clock: FrozenClock) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from memgraph import Memory
 from memgraph.clock import version_floor
-from memgraph.errors import ConflictError, InvalidInputError, NotFoundError
+from memgraph.errors import ConflictError, InvalidInputError, NotFoundError, PurgedError
 from memgraph.models import Filters, Selector
 from memgraph.operations import Remember, Retire
 from tests.conftest import FrozenClock
@@ -169,6 +169,27 @@ def test_a_stale_plan_is_refused(memory: Memory) -> None:
     assert memory.count() == 2
     memory.purge(memory.plan_purge(Selector(tags=["t"])))
     assert memory.count() == 0
+
+
+def test_an_id_that_is_not_there_yet_is_refused_when_it_arrives(
+    memory: Memory, make_memory: Callable[..., Memory], clock: FrozenClock, tmp_path: Path
+) -> None:
+    """It may wait on another replica, or in an export."""
+    spare = make_memory(store="spare")
+    spare.remember("late", id="late", key="k")
+    spare.remember("other", id="other")
+    spare.export_to(tmp_path / "x")
+    clock.advance()
+    receipt = memory.purge({"ids": ["late"]})
+    assert (receipt.unknown_ids, receipt.tombstones, receipt.removed.get("memories", 0)) == (1, 1, 0)
+    assert memory.import_from(tmp_path / "x") == 1
+    assert [entry.id for entry in memory.list()] == ["other"]
+    with pytest.raises(PurgedError):
+        memory.remember("again", id="late")
+    assert memory.check().ok
+    with_more = memory.purge({"ids": ["third"], "kinds": ["note"]})
+    assert with_more.tombstones == 0
+    assert memory.remember("x", id="third").id == "third", "only what was meant without a condition is dead"
 
 
 def test_unknown_ids_are_counted(memory: Memory) -> None:

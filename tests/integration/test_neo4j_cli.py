@@ -128,7 +128,7 @@ def test_every_verb_works_with_a_primary_alone(run: Run, ask: Ask, space: str, t
     assert make("forget", "--key", "ada/city")["status"] == "forgotten"
     assert make("restore", new["id"], "--yes")["content"] == "Ada lives in Berlin"
     changes = make("release", "apples", "--yes")
-    assert make("undo", changes["id"])["undoes"] == changes["id"]
+    assert make("undo", changes["id"], "--yes")["undoes"] == changes["id"]
     assert make("consolidate", "--yes")["after"] == 3
     assert len(make("rewind", "--tag", "work", "--dry-run")["changes"]) == 1
     hold = make("hold", "add", "--subject", "nobody")

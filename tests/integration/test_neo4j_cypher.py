@@ -170,8 +170,12 @@ def driver(neo4j_server: Server) -> Iterator[neo4j.Driver]:
 
 def many(values: dict[str, Any]) -> dict[str, Any]:
     """The same with long lists and names: the server plans by the order of magnitude of their lengths."""
-    found = {name: value * 200 if isinstance(value, list) and name != "vector" else value for name, value in values.items()}
-    return {name: [{}] * 200 if name == "rows" else "x" * 30 if value == "x" else value for name, value in found.items()}
+    found = {
+        name: value * 200 if isinstance(value, list) and name != "vector" else value for name, value in values.items()
+    }
+    return {
+        name: [{}] * 200 if name == "rows" else "x" * 30 if value == "x" else value for name, value in found.items()
+    }
 
 
 def explained(driver: neo4j.Driver, text: str, long: bool = False) -> neo4j.ResultSummary:

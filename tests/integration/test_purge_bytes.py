@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import random
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -145,17 +146,23 @@ def test_updates_leave_nothing_behind_either(folder: Path) -> None:
 def test_a_reader_in_the_way_is_said_and_waited_for(folder: Path) -> None:
     """While another process reads an older state the receipt says so; the log is emptied at the next chance."""
     path = folder / "memory.db"
-    memory = Memory.open(path, lock_timeout=0.5)
+    memory = Memory.open(path)
     plant(memory)
     with start("read", path, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as reader:
         assert reader.stdout is not None
         assert reader.stdout.readline() == "reading\n"
+        began = time.monotonic()
         receipt = memory.purge(Selector(subject=CANARIES["subject"]))
+        assert time.monotonic() - began < 8, "it does not wait for the reader as long as a write waits for a lock, 10 s"
         assert not receipt.scrubbed
         assert memory.status().scrub_pending
+        assert [act.details["scrubbed"] for act in memory.audit() if act.what == "purge"] == [False]
         reader.communicate()
     memory.remember("the next write")
     assert not memory.status().scrub_pending
+    assert [act.details["scrubbed"] for act in memory.audit() if act.what == "purge"] == [True], (
+        "the receipt stays as it was signed"
+    )
     assert found(folder) == {}
     memory.close()
     assert found(folder) == {}

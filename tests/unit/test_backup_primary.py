@@ -101,7 +101,7 @@ def test_what_the_primary_does_not_have_yet_is_kept_in_the_store_and_in_the_queu
     waiting = rows(path, "select * from outbox order by n")
     taken = Outbox(local).units(1000)
     done = restore(path, copy)
-    assert (done.unsent, done.newer) == (3, {"acme": 1})
+    assert (done.unsent, done.newer) == (4, {"acme": 1}), "who forgot is a memory of the ledger"
     assert rows(path, "select * from outbox order by n") == waiting
     assert ids(memory) == {"a", "c", "d"}
     assert memory.current("k").id == "c"

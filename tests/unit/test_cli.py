@@ -283,6 +283,10 @@ def test_restore_to_a_version_or_a_time(ask: Callable[..., Any], run: Run) -> No
     assert ask("restore", "--key", "city", "--yes")["content"] == "Porto", "the newest that is not current"
     assert len(ask("history", "city")["entries"]) == 6
     released = ask("release", "--kind", "fact", "--yes")
+    would = run("restore", "--changeset", released["id"], "--dry-run").stdout
+    assert "city  released -> active" in would
+    run("current", "city", code=3)
+    assert "released -> active" in run("restore", "--changeset", released["id"], code=4).stderr
     run("restore", "--changeset", released["id"], "--yes")
     assert ask("current", "city")["content"] == "Porto"
     run("restore", "--key", "city", "--to", "2001-01-01T00:00:00Z", "--yes", code=3)
@@ -301,8 +305,13 @@ def test_rewind_and_undo(ask: Callable[..., Any], run: Run) -> None:
     assert ask("current", "city")["content"] == "Hell"
     done = ask("rewind", "--actor", "mallory", "--yes")
     assert ask("current", "city")["content"] == "Porto"
-    ask("undo", done["id"])
+    assert "1 memories out of use and bring 1 back" in run("undo", done["id"], code=4).stderr
+    assert ask("undo", done["id"], "--dry-run")["dry_run"]
+    assert ask("current", "city")["content"] == "Porto"
+    ask("undo", done["id"], "--yes", "--by", "ada")
     assert ask("current", "city")["content"] == "Hell"
+    assert [(act["what"], act["by"]) for act in ask("audit")][1:] == [("undo", "ada")]
+    assert ask("undo", done["id"])["id"] == f"undo:{done['id']}", "taken back already: nothing to ask"
     run("rewind", code=2)
 
 
@@ -313,8 +322,9 @@ def test_release_and_undo(ask: Callable[..., Any], run: Run) -> None:
     changes = ask("release", "old", "plan", "--reason", "done", "--yes")
     assert {change["after"] for change in changes["changes"]} == {"released"}
     assert ask("count") == {"count": 1}
-    assert ask("undo", changes["id"])["undoes"] == changes["id"]
+    assert ask("undo", changes["id"], "--yes")["undoes"] == changes["id"]
     assert ask("count") == {"count": 3}
+    assert run("release", "nothing", "such", "--yes").stdout == "released: nothing to change\n"
     assert "undo" in run("release", "--kind", "fact", "--yes").stderr
     run("release", code=2)
     run("undo", "no-such-change-set", code=3)

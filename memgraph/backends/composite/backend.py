@@ -95,6 +95,11 @@ class CompositeBackend:
         return f"<CompositeBackend {self.local.database.where} with {self.primary.where}>"
 
     @property
+    def sides(self) -> Sequence[Backend]:
+        """The stores by themselves, as far as they are within reach."""
+        return (self.local, *self.reading.reachable(Scope(LEDGER, subtree=True)))
+
+    @property
     def degraded(self) -> str | None:
         """Why a read now would be answered by the local store alone; None while the primary is in touch."""
         return self.reading.doubt

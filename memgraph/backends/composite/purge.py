@@ -11,7 +11,7 @@ from memgraph.backends.composite import pending
 from memgraph.backends.local.journal import drop_dead, note
 from memgraph.errors import UnavailableError
 from memgraph.models import Entry, PurgePlan, PurgeReceipt, Selector
-from memgraph.rules.selection import purge_plan, same_set, value_purges
+from memgraph.rules.selection import purge_plan, same_set, says_all
 
 if TYPE_CHECKING:
     from memgraph.backends.composite.backend import CompositeBackend
@@ -106,7 +106,7 @@ def _elsewhere(selector: Selector, mine: PurgePlan) -> Selector | None:
 
     Of ids, those that this store does not hold: what it held goes by its operations, which know whose memory they mean.
     """
-    if value_purges(selector, mine.namespace) and not mine.subtree:
+    if says_all(selector) and not mine.subtree:
         return None  # below a namespace there may be others that only the primary knows
     if not selector.ids:
         return selector

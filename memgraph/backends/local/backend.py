@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from memgraph.backends.base import Draft, Facts, Query, Scope
 from memgraph.backends.local import apply, dump, journal, lines, reads, tombs
@@ -57,6 +57,7 @@ Journal = Callable[[sqlite3.Connection, Sequence[journal.Item]], None]
 """Takes note of what is written, in the same transaction."""
 
 _log = logging.getLogger("memgraph")
+_PATIENT: Final = 1.0  # seconds that who deletes for good waits for a reader of what was there
 _DATA = f"path not glob '{LEDGER}/*'"  # without what is kept beside it
 SEAL_CHECK_EVERY = 64  # after so many writes, see whether documents wait to be sealed
 
@@ -145,7 +146,7 @@ class LocalBackend:
             stale = index.is_stale(connection)
         if pending:
             self._scrub_pending = True
-            self._scrub()
+            self._scrub(0.0)
         if stale:
             self.database.write(index.rebuild)
 
@@ -300,7 +301,7 @@ class LocalBackend:
         changed, buried = self.database.write(work)
         self._scrub_pending = self._scrub_pending or buried > 0
         self._unchecked += len(operations)
-        self._tidy()
+        self._tidy(_PATIENT)
         return changed, buried
 
     def couple(self, primary: str) -> None:
@@ -351,20 +352,21 @@ class LocalBackend:
 
         gone = self.database.write(thoroughly)
         self._scrub_pending = self._scrub_pending or gone > 0
-        self._tidy()
+        self._tidy(_PATIENT)
         return gone
 
-    def _tidy(self) -> None:
+    def _tidy(self, patience: float = 0.0) -> None:
         """After a commit: move documents into the index in short steps, and finish a scrub that had to wait.
 
         What cannot be done now is done later: it must not pass for a failure of the write that was committed.
+        patience: seconds that a scrub waits for who is in the way.
         """
         try:
             if self._unchecked >= SEAL_CHECK_EVERY:
                 self._unchecked = 0
                 self._seal()
             if self._scrub_pending:
-                self._scrub()
+                self._scrub(patience)
         except MemgraphError as error:
             _log.warning("tidying up %s was put off: %s", self.database.where, type(error).__name__)
 
@@ -534,7 +536,7 @@ class LocalBackend:
 
         done = self.database.write(work)
         self._scrub_pending = True
-        self._tidy()
+        self._tidy(_PATIENT)
         return PurgeReceipt(
             id=done.receipt,
             at=now,
@@ -568,9 +570,9 @@ class LocalBackend:
             if each.name.lstrip(".").startswith(f"{path.name.lstrip('.')}{mark}")  # hidden ones are of a killed restore
         )
 
-    def _scrub(self) -> None:
+    def _scrub(self, patience: float) -> None:
         """Empty the write-ahead log after a purge; until then the file remembers that it must be done."""
-        if self.database.scrub():
+        if self.database.scrub(patience):
             self._scrub_pending = False
             self.database.write(lambda connection: connection.execute("delete from meta where name = 'scrub'"))
 
@@ -617,7 +619,7 @@ class LocalBackend:
         report = restore.restore(self, path, dry_run)
         if not dry_run:
             self._scrub_pending = True
-            self._tidy()
+            self._tidy(_PATIENT)
         return report.model_copy(update={"scrubbed": not self._scrub_pending})
 
     def stats(self, namespace: str, now: datetime) -> Stats:
@@ -685,5 +687,5 @@ class LocalBackend:
         if self.database.closed:
             return
         if self._scrub_pending and not self.database.read_only:
-            self._tidy()
+            self._tidy(_PATIENT)
         self.database.close()

@@ -97,17 +97,7 @@ def _row(item: Item) -> tuple[str, str, str | None, str | None, str]:
     if isinstance(item, ops.Unknown):
         payload = json.dumps(item.payload, ensure_ascii=False, sort_keys=True)
         return item.namespace, item.version, None, None, payload
-    a: str | None = None
-    b: str | None = None
-    match item:
-        case ops.Relate() | ops.Unrelate():
-            a, b = item.a, item.b
-        case ops.Supersede():
-            a, b = item.old_id, item.new_id
-        case ops.Remember():
-            a, b = item.id, item.restores.id if item.restores else None
-        case ops.Retire() | ops.Restore() | ops.Reinforce():
-            a = item.id
+    a, b = ops.names(item)
     nothing = {name for name, value in item.__dict__.items() if value is None}
     return item.namespace, item.version, a, b, item.model_dump_json(exclude=nothing)
 

@@ -16,7 +16,7 @@ from memgraph.backends.local.where import selector_clause
 from memgraph.clock import new_id
 from memgraph.models import Entry, PurgePlan, Selector
 from memgraph.operations import Purge
-from memgraph.rules.selection import purge_plan, purged_spaces, selector_test, value_purges
+from memgraph.rules.selection import purge_plan, purged_spaces, purges, selector_test
 
 __all__ = ["Done", "plan", "purge", "select"]
 
@@ -100,7 +100,7 @@ def purge(connection: sqlite3.Connection, planned: PurgePlan, version: str, rece
     for path in purged_spaces(planned, known):
         ids = planned.ids.get(path, ())
         heads = _heads(connection, path, ids)
-        named = value_purges(planned.selector, path) or [("id", id) for id in ids]
+        named = purges(planned.selector, path, ids)
         for number, (field, value) in enumerate(named, 1):
             operations.append(
                 Purge(

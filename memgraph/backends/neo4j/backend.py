@@ -34,7 +34,7 @@ from memgraph.models import (
     StoreStatus,
 )
 from memgraph.operations import Operation, Purge, Unknown
-from memgraph.rules.selection import purged_spaces, same_set, selector_digest, value_purges
+from memgraph.rules.selection import purged_spaces, purges, same_set, says_all, selector_digest
 from memgraph.storage.bolt import Bolt, Runner
 
 if TYPE_CHECKING:
@@ -297,13 +297,13 @@ class Neo4jBackend:
             removed=purge.removed(counts),
             scrubbed=False,
             tombstones=counts.get("new", 0),
-            not_reached=_NOT_REACHED if value_purges(plan.selector, plan.namespace) else (*_NOT_REACHED, _UNSENT),
+            not_reached=_NOT_REACHED if says_all(plan.selector) else (*_NOT_REACHED, _UNSENT),
             unknown_ids=len(set(plan.selector.ids) - {id for ids in plan.ids.values() for id in ids}),
         )
 
     def _purges(self, runner: Runner, plan: PurgePlan, path: str, version: str, receipt: str) -> builtins.list[Purge]:
         ids = plan.ids.get(path, ())
-        named = value_purges(plan.selector, path) or [("id", id) for id in ids]
+        named = purges(plan.selector, path, ids)
         heads = purge.heads_of(runner, path, ids)
         return [
             Purge(

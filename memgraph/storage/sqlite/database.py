@@ -320,30 +320,40 @@ class Database:
         if self.read_only:
             raise ReadOnlyError(f"{self.where} is open for reading only", hint="Open it where it can be written.")
 
-    def scrub(self) -> bool:
-        """Leave nothing deleted in the file or its write-ahead log. False if another reader or writer is in the way."""
+    def scrub(self, patience: float) -> bool:
+        """Leave nothing deleted in the file or its write-ahead log.
+
+        False if another reader or writer is in the way for longer than `patience` seconds, or the lock timeout.
+        """
         if self.path is None:
             return True
         with self._write_lock:
             if self._closed:
                 return False
+            waits = int(min(patience, self.lock_timeout) * 1000)
             try:
-                if self._writing().execute("pragma wal_checkpoint(truncate)").fetchone()[0]:
-                    return False
-                return self._clear_gaps(self.path)
+                connection = self._writing()
+                connection.execute(f"pragma busy_timeout = {waits}")
+                try:
+                    if connection.execute("pragma wal_checkpoint(truncate)").fetchone()[0]:
+                        return False
+                finally:
+                    connection.execute(f"pragma busy_timeout = {int(self.lock_timeout * 1000)}")
+                return self._clear_gaps(self.path, waits)
             except sqlite3.Error as error:
                 found = self._judge(error)
                 if isinstance(found, StoreLockedError):
                     return False
                 raise found from None
 
-    def _clear_gaps(self, path: Path) -> bool:
+    def _clear_gaps(self, path: Path, waits: int) -> bool:
         """Nobody can write to the file meanwhile: we hold the write lock, and the log is empty, so none has a page to copy back.
 
         The commit at the end makes every connection, of other processes too, forget the pages that it has read.
         """
         connection = self._connect()
         try:
+            connection.execute(f"pragma busy_timeout = {waits}")
             connection.execute("begin immediate")
             wal = Path(f"{path}-wal")
             if wal.exists() and wal.stat().st_size:
