@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ from memgraph.backends.base import Archivable, Scope
 from memgraph.errors import LegalHoldError, NotFoundError, UnsupportedError
 from memgraph.memory import Memory
 from memgraph.models import BackupReport, RestoreReport
+from memgraph.operations import Remember
 
 __all__ = ["restore", "verify"]
 
@@ -32,6 +35,8 @@ def restore(
     lock_timeout: float = 10.0,
     durability: str = "full",
     max_clock_drift: float = 300.0,
+    clock: Callable[[], float] = time.time,
+    by: str | None = None,
 ) -> RestoreReport:
     """Put a backup, after it was verified, in place of what a store's file holds; returns what that changed.
 
@@ -40,7 +45,8 @@ def restore(
     with a primary keeps what it has not sent yet, and pushes and pulls everything anew. All of it happens in one commit, or not.
 
     store: made if it is not there. dry_run: change nothing, and report what would happen. lock_timeout: seconds to wait for
-    another process's write. durability, max_clock_drift (seconds): as for `Memory.open`.
+    another process's write. durability, max_clock_drift (seconds), clock: as for `Memory.open`. by: who does it, for the audit of
+    each namespace; by default the operating system's user.
 
     Raises what `verify` raises, LegalHoldError if what is under a hold would be taken away,
     StoreCorruptError for a damaged store, ClockDriftError, StoreLockedError, StoreFullError,
@@ -51,6 +57,7 @@ def restore(
         "lock_timeout": lock_timeout,
         "durability": durability,
         "max_clock_drift": max_clock_drift,
+        "clock": clock,
     }
     there = Path(store).exists()
     if there:
@@ -58,7 +65,14 @@ def restore(
     if not there and not dry_run:
         restore(store, backup, dry_run=True, **options)  # what is refused makes no file
     with Memory.open(store if there or not dry_run else ":memory:", **options, preload=False) as memory:
-        report = _files(memory).restore_backup(Path(backup), dry_run)
+        who = memory._operator(by)
+
+        def act(path: str, details: dict[str, Any]) -> Remember:
+            operation = memory.namespace(path)._ledger.draft("backup restored", who, details).operation
+            assert isinstance(operation, Remember)
+            return operation
+
+        report = _files(memory).restore_backup(Path(backup), dry_run, act)
     return report.model_copy(update={"store": str(store)})
 
 

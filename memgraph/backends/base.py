@@ -35,7 +35,7 @@ from memgraph.models import (
     SyncReport,
     SyncSource,
 )
-from memgraph.operations import Operation, Unknown
+from memgraph.operations import Operation, Remember, Unknown
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -280,6 +280,10 @@ class Preparable(Protocol):
         ...
 
 
+ActOf = Callable[[str, dict[str, Any]], Remember]
+"""The operation, without a version, that tells in a namespace's ledger what was done there: its path and the details."""
+
+
 @runtime_checkable
 class Archivable(Protocol):
     """A backend whose memories lie in a file of ours, which can be copied whole and put back."""
@@ -292,8 +296,11 @@ class Archivable(Protocol):
         """What this store holds, if it is a backup that nothing is wrong with. StoreCorruptError, InvalidInputError."""
         ...
 
-    def restore_backup(self, path: Path, dry_run: bool) -> RestoreReport:
-        """Replace what the store holds by a backup, in one step; what was purged in either stays so."""
+    def restore_backup(self, path: Path, dry_run: bool, act: ActOf) -> RestoreReport:
+        """Replace what the store holds by a backup, in one step; what was purged in either stays so.
+
+        act: what is written down in the ledger of each namespace.
+        """
         ...
 
 

@@ -10,7 +10,7 @@ import click
 
 from memgraph.cli.call import PARTIAL, Call, pass_call, say, verb
 from memgraph.cli.files import check_free
-from memgraph.cli.options import yes_option
+from memgraph.cli.options import by_option, yes_option
 from memgraph.cli.output import facts, when
 from memgraph.errors import NotFoundError, UnsupportedError
 from memgraph.views.plain import escape
@@ -32,9 +32,10 @@ if TYPE_CHECKING:
 @click.option(
     "--dry-run", is_flag=True, help="For restore: check the backup, show what it would change, and change nothing."
 )
+@by_option
 @yes_option
 @pass_call
-def backup_command(call: Call, action: str, file: str, force: bool, dry_run: bool, yes: bool) -> None:
+def backup_command(call: Call, action: str, file: str, force: bool, dry_run: bool, by: str | None, yes: bool) -> None:
     """Copy the whole store while it is in use, or put a copy back.
 
     create: every namespace as it is now, in one file that opens by itself. What is purged later stays in it; keep track
@@ -48,8 +49,8 @@ def backup_command(call: Call, action: str, file: str, force: bool, dry_run: boo
     """
     if force and action != "create":
         raise click.UsageError("--force goes with create.")
-    if dry_run and action != "restore":
-        raise click.UsageError("--dry-run goes with restore.")
+    if (dry_run or by) and action != "restore":
+        raise click.UsageError(f"{'--dry-run' if dry_run else '--by'} goes with restore.")
     if call.namespace is not None:
         raise click.UsageError("A backup is of every namespace; for one of them, use `memgraph export`.")
     if action == "create":
@@ -60,7 +61,7 @@ def backup_command(call: Call, action: str, file: str, force: bool, dry_run: boo
         found = verify(file)
         call.show(found, lambda: _backup_lines(found, "sound"))
     else:
-        _restore(call, file, dry_run, yes)
+        _restore(call, file, dry_run, by, yes)
 
 
 def _settings(call: Call) -> dict[str, Any]:
@@ -94,7 +95,7 @@ def _backup_lines(found: BackupReport, word: str) -> Iterator[str]:
     yield from facts(found.model_dump(exclude={"file"}).items())
 
 
-def _restore(call: Call, file: str, dry_run: bool, yes: bool) -> None:
+def _restore(call: Call, file: str, dry_run: bool, by: str | None, yes: bool) -> None:
     from memgraph.admin.backup import restore
 
     settings = _settings(call)
@@ -110,7 +111,7 @@ def _restore(call: Call, file: str, dry_run: bool, yes: bool) -> None:
                 say(line, err=True)
         action = f"replace the {plan.held} memories of the store by the {plan.backup.memories} of a backup"
         call.confirm(f"{action} of {when(plan.backup.made_at)}", yes=yes, everywhere=True)
-    done = restore(store, file, **settings)
+    done = restore(store, file, **settings, by=by)
     call.show(done, lambda: _restore_lines(done))
     if done.rollback:
         call.note(f"take it back with: memgraph backup restore {done.rollback}")

@@ -102,7 +102,7 @@ class Call:
         """Say what is about to happen and where, and ask unless `yes`. Raises RefusedError unless it is confirmed."""
         sentence = escape(f"{action} ({self.target(everywhere=everywhere)})")
         if yes:
-            if not self.as_json:
+            if not (self.as_json or self.quiet):
                 say(sentence, err=True)
             return
         if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):

@@ -11,11 +11,13 @@ import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from memgraph import Memory
-from memgraph.admin.backup import restore, verify
+from memgraph.admin import backup as admin
+from memgraph.admin.backup import verify
 from memgraph.backends.local import restore as restoring
 from memgraph.errors import (
     ClockDriftError,
@@ -29,7 +31,9 @@ from memgraph.errors import (
     StoreVersionError,
     UnsupportedError,
 )
-from memgraph.models import Filters, Selector
+from memgraph.ledger import operator
+from memgraph.models import Filters, RestoreReport, Selector
+from memgraph.operations import Remember
 from memgraph.storage.sqlite.schema import MIGRATIONS
 from tests.conftest import FrozenClock
 from tests.contract.test_export import fill
@@ -56,6 +60,15 @@ def copy(tmp_path: Path) -> Path:
     """Where the backup goes."""
     (tmp_path / "backups").mkdir()
     return tmp_path / "backups" / "agent.backup"
+
+
+def restore(store: Path, backup: Path, **options: Any) -> RestoreReport:
+    """At the time of the frozen clocks, as what a restore writes down may not be ahead of them."""
+    return admin.restore(store, backup, clock=lambda: FrozenClock._reached.timestamp(), **options)
+
+
+def _no_act(path: str, details: dict[str, Any]) -> Remember:
+    raise AssertionError("what is refused is not written down")
 
 
 def texts(memory: Memory) -> set[str]:
@@ -313,7 +326,7 @@ def test_a_backup_of_an_older_build(copy: Path, path: Path) -> None:
         connection.execute("update meta set value = json_set(value, '$.sha256', ?) where name = 'backup'", (sha,))
     assert verify(copy).memories == 1
     new = path.with_name("new.db")
-    restore(new, copy)
+    admin.restore(new, copy)
     with Memory.open(new) as memory:
         assert [hit.entry.key for hit in memory.search("zebra")] == ["k"]
         assert memory.check().ok
@@ -395,7 +408,7 @@ def test_the_backup_of_another_store_is_searched_as_its_own(
         assert len(memory.search("word3", limit=100).hits) == 60
         Memory(other.backend).backup(copy)
         expected = {hit.entry.id: hit.score for hit in other.search("word3", limit=100)}
-    restore(path, copy)
+    admin.restore(path, copy)
     assert {hit.entry.id: hit.score for hit in memory.search("word3", limit=100)} == expected
     assert {hit.entry.id for hit in memory.search("giraffe 17")} >= {"giraffe17"}
     assert memory.search("zebra").hits == ()
@@ -405,14 +418,15 @@ def test_a_reader_keeps_its_snapshot(memory: Memory, copy: Path, path: Path) -> 
     memory.remember("old")
     memory.backup(copy)
     memory.remember("new")
+    facts = "select count(*) from memory where kind = 'fact'"
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as reader:
         reader.execute("begin")
-        assert reader.execute("select count(*) from memory").fetchone() == (2,)
+        assert reader.execute(facts).fetchone() == (2,)
         done = restore(path, copy, lock_timeout=0.5)
         assert not done.scrubbed
-        assert reader.execute("select count(*) from memory").fetchone() == (2,)
+        assert reader.execute(facts).fetchone() == (2,)
         reader.execute("rollback")
-        assert reader.execute("select count(*) from memory").fetchone() == (1,)
+        assert reader.execute(facts).fetchone() == (1,)
     assert memory.status().scrub_pending
     memory.close()
     with Memory.open(path) as again:
@@ -564,9 +578,9 @@ def test_stores_that_cannot_be_written_or_have_other_pages(copy: Path, path: Pat
     with pytest.raises(UnsupportedError, match="8192"):
         restore(odd, copy)
     with Memory.open(path, read_only=True) as reader, pytest.raises(ReadOnlyError):
-        reader.backend.restore_backup(copy, False)  # type: ignore[attr-defined]
+        reader.backend.restore_backup(copy, False, _no_act)  # type: ignore[attr-defined]
     with Memory.open(":memory:") as nowhere, pytest.raises(UnsupportedError):
-        nowhere.backend.restore_backup(copy, False)  # type: ignore[attr-defined]
+        nowhere.backend.restore_backup(copy, False, _no_act)  # type: ignore[attr-defined]
     for each in (path, odd):
         with Memory.open(each) as memory:
             assert texts(memory) == {"one", "two"}
@@ -721,7 +735,14 @@ def test_holds_and_what_was_done_outlive_a_restore(memory: Memory, copy: Path, p
     memory.purge({"ids": ["two"]}, by="dpo")
     assert restore(path, copy).newer == {}
     assert [each.id for each in memory.holds()] == [hold.id]
-    assert [(act.what, act.by) for act in memory.audit()][-1] == ("purge", "dpo")
+    *_, purged, restored = memory.audit()
+    assert [(act.what, act.by) for act in (purged, restored)] == [("purge", "dpo"), ("backup restored", operator())]
+    assert restored.details == {"backup of": verify(copy).made_at.isoformat(), "gone": 0}
+    memory.forget(memory.remember("three").id)
+    restore(path, copy, by="ops")
+    *_, forgot, restored = memory.audit()
+    assert forgot.what == "forget", "a restore takes back what was done, not that it was"
+    assert (restored.by, restored.details["gone"]) == ("ops", 1)
 
 
 def test_a_restore_that_would_take_what_is_held_is_refused(memory: Memory, copy: Path, path: Path) -> None:

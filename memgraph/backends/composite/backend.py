@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
-from memgraph.backends.base import Backend, Draft, Preparable, Primary, Query, Scope
+from memgraph.backends.base import ActOf, Backend, Draft, Preparable, Primary, Query, Scope
 from memgraph.backends.composite import compare, conditional, purge, report
 from memgraph.backends.composite.link import Link
 from memgraph.backends.composite.pull import Progress
@@ -328,9 +328,9 @@ class CompositeBackend:
         """What the local store holds as a backup."""
         return self.local.as_backup()
 
-    def restore_backup(self, path: Path, dry_run: bool) -> RestoreReport:
+    def restore_backup(self, path: Path, dry_run: bool, act: ActOf) -> RestoreReport:
         """Put a backup in place of what the local store holds; what the primary has is pulled again."""
-        report = self.local.restore_backup(path, dry_run)
+        report = self.local.restore_backup(path, dry_run, act)
         self.link.wake()
         return report
 

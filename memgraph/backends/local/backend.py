@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from memgraph.backends.base import Draft, Facts, Query, Scope
+from memgraph.backends.base import ActOf, Draft, Facts, Query, Scope
 from memgraph.backends.local import apply, dump, journal, lines, reads, tombs
 from memgraph.backends.local.rows import COLUMNS, STATUSES, entry
 from memgraph.checks import LEDGER, from_micros
@@ -612,11 +612,11 @@ class LocalBackend:
 
         return backup.describe(self)
 
-    def restore_backup(self, path: Path, dry_run: bool) -> RestoreReport:
+    def restore_backup(self, path: Path, dry_run: bool, act: ActOf) -> RestoreReport:
         """Put a backup in place of what the store holds; what was purged here stays so."""
         from memgraph.backends.local import restore
 
-        report = restore.restore(self, path, dry_run)
+        report = restore.restore(self, path, dry_run, act)
         if not dry_run:
             self._scrub_pending = True
             self._tidy(_PATIENT)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,11 +15,13 @@ from memgraph.backends.base import Scope
 from memgraph.backends.local import dump, index, journal, tombs
 from memgraph.backends.local.apply import EDGES, Applier
 from memgraph.checks import LEDGER
+from memgraph.operations import Remember
 
 __all__ = ["Outcome", "bury", "complete"]
 
 _SOME: Final = 5  # ids of each namespace that are named
 _MEMORIES: Final = "select path, id from memory join namespace using(ns) where version is not null"
+_SPACES: Final = f"select distinct path from ({_MEMORIES}) where path not glob '{LEDGER}/*'"
 _EVENTS: Final = (
     "select path, count(*) from (select seq, version from life union all select a, version from relation"
     " union all select seq, version from feedback) e join memory m on m.seq = e.seq join namespace using(ns)"
@@ -57,8 +60,13 @@ def bury(old: sqlite3.Connection, new: sqlite3.Connection) -> dict[str, int]:
     return {name: count for name, count in applier.removed.items() if count}
 
 
-def complete(old: sqlite3.Connection, new: sqlite3.Connection, newest: str) -> Outcome:
-    """Make the new contents a successor of the old ones, once the ledger was applied. newest: the backup's greatest version."""
+def complete(
+    old: sqlite3.Connection, new: sqlite3.Connection, newest: str, act: Callable[[str, int], Remember]
+) -> Outcome:
+    """Make the new contents a successor of the old ones, once the ledger was applied.
+
+    newest: the backup's greatest version. act: what is written down in a namespace of which so many memories are gone.
+    """
     if index.is_stale(new):
         index.rebuild(new)
     applier = Applier(new)
@@ -69,6 +77,9 @@ def complete(old: sqlite3.Connection, new: sqlite3.Connection, newest: str) -> O
     for item in dump.operations(old, Scope(LEDGER, subtree=True)):  # holds, and who did what: no restore undoes these
         if not isinstance(item, dict):
             applier.apply(item)
+    newer, newer_ids = _missing(old, new)
+    for path in sorted({path for side in (old, new) for (path,) in side.execute(_SPACES)}):
+        applier.apply(act(path, newer.get(path, 0)))
     applier.finish()
     _owe(old, new)
     _outnumber(old, new)
@@ -78,7 +89,6 @@ def complete(old: sqlite3.Connection, new: sqlite3.Connection, newest: str) -> O
         " where excluded.value > value",
         [*old.execute("select name, value from meta where name = 'version'"), ("scrub", 1)],
     )
-    newer, newer_ids = _missing(old, new)
     return Outcome(
         held=old.execute(
             f"select count(*) from memory join namespace using(ns) where version is not null and path not glob '{LEDGER}/*'"

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from memgraph.backends.local import backup, merge
 from memgraph.backends.local.apply import newest_version
-from memgraph.clock import millis
+from memgraph.clock import Clock, millis
 from memgraph.errors import ClockDriftError, InvalidInputError, StoreCorruptError, UnsupportedError
 from memgraph.models import RestoreReport
 from memgraph.storage.sqlite import copy as files
@@ -27,16 +27,20 @@ from memgraph.storage.sqlite.database import translate
 from memgraph.storage.sqlite.schema import migrate
 
 if TYPE_CHECKING:
+    from memgraph.backends.base import ActOf
     from memgraph.backends.local.backend import LocalBackend
 
 __all__ = ["restore"]
 
 T = TypeVar("T")
+_ANY: Final = 1e11  # seconds: more than versions have room for
 _KEPT: Final = ".before-restore-"  # in the names of rollback copies
 
 
-def restore(store: LocalBackend, path: Path, dry_run: bool) -> RestoreReport:
+def restore(store: LocalBackend, path: Path, dry_run: bool, act: ActOf) -> RestoreReport:
     """Check a backup, and put it in place of what the store holds; or only find out what that would do.
+
+    act: what is written down of it in each namespace that there is or was.
 
     Raises StoreCorruptError if either is damaged, InvalidInputError if the file is no backup, ClockDriftError,
     StoreLockedError, StoreFullError, ReadOnlyError; then the store is as it was.
@@ -62,9 +66,23 @@ def restore(store: LocalBackend, path: Path, dry_run: bool) -> RestoreReport:
         outcome: list[merge.Outcome] = []
         rollback: list[Path] = []
 
+        def complete(old: sqlite3.Connection, new: sqlite3.Connection) -> merge.Outcome:
+            clock = Clock(wall=store.wall, max_drift=_ANY)  # a store that runs ahead is what may have to be restored
+            for version in (held.newest, newest_version(old)):
+                if version:
+                    clock.observe(version)
+            return merge.complete(
+                old,
+                new,
+                held.newest,
+                lambda path, gone: act(path, {"backup of": held.made_at.isoformat(), "gone": gone}).stamped(
+                    clock.tick()
+                ),
+            )
+
         def finish() -> None:
             purged.update(_change(store, copy, merge.bury))  # what was purged while the first one ran
-            outcome.append(_change(store, copy, lambda old, new: merge.complete(old, new, held.newest)))
+            outcome.append(_change(store, copy, complete))
 
         def prepare() -> None:
             if own is not None:
