@@ -285,7 +285,7 @@ def _verify(call: Call, path: Path, selector: dict[str, Any], texts: tuple[str, 
                 ("looked at", check.looked_at),
                 ("found", check.found),
                 ("tombstones in force", check.tombstones),
-                ("signature", None if signed is None else "good" if signed else "not by this key"),
+                ("signature", _verdict(signed, receipt)),
                 ("not looked at", receipt.not_reached),
             )
         )
@@ -293,6 +293,12 @@ def _verify(call: Call, path: Path, selector: dict[str, Any], texts: tuple[str, 
     call.show(check.model_dump(mode="json") | {"signed": signed}, lines)
     if not check.ok or signed is False:
         click.get_current_context().exit(1)
+
+
+def _verdict(signed: bool | None, receipt: PurgeReceipt) -> str | None:
+    if signed is None:
+        return None if receipt.signature is None else "not looked at: name the key with --key-file"
+    return "good" if signed else "not by this key"
 
 
 def _plan(call: Call, selector: dict[str, Any], subtree: bool) -> PurgePlan:

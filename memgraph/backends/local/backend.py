@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from memgraph.backends.base import ActOf, Draft, Facts, Query, Scope
-from memgraph.backends.local import apply, dump, journal, lines, reads, tombs
-from memgraph.backends.local.rows import COLUMNS, STATUSES, entry
-from memgraph.checks import LEDGER, from_micros
-from memgraph.clock import EPOCH, Clock, millis, new_writer, version_floor
-from memgraph.errors import ConflictError, MemgraphError, PurgedError
+from memgraph.backends.local import apply, dump, journal, lines, reads, report, tombs, writer
+from memgraph.checks import from_micros
+from memgraph.clock import Clock, millis, new_writer, version_floor
+from memgraph.errors import MemgraphError
 from memgraph.models import (
     BackupReport,
     ChangeSet,
@@ -37,10 +36,9 @@ from memgraph.models import (
     SearchResult,
     Selector,
     Stats,
-    Status,
     StoreStatus,
 )
-from memgraph.operations import Operation, Remember, Unknown, entry_of
+from memgraph.operations import Operation, Unknown
 from memgraph.rules.selection import same_set, selector_digest
 from memgraph.storage.sqlite.database import Database
 from memgraph.storage.sqlite.schema import SCHEMA_VERSION
@@ -58,7 +56,6 @@ Journal = Callable[[sqlite3.Connection, Sequence[journal.Item]], None]
 
 _log = logging.getLogger("memgraph")
 _PATIENT: Final = 1.0  # seconds that who deletes for good waits for a reader of what was there
-_DATA = f"path not glob '{LEDGER}/*'"  # without what is kept beside it
 SEAL_CHECK_EVERY = 64  # after so many writes, see whether documents wait to be sealed
 
 
@@ -142,7 +139,7 @@ class LocalBackend:
         from memgraph.backends.local import index
 
         with self.database.read() as connection:
-            pending = connection.execute("select 1 from meta where name = 'scrub'").fetchone() is not None
+            pending = _waits_for_scrub(connection)
             stale = index.is_stale(connection)
         if pending:
             self._scrub_pending = True
@@ -202,73 +199,15 @@ class LocalBackend:
 
     def write(self, drafts: Sequence[Draft]) -> builtins.list[Entry | str]:
         """Stamp and apply drafts in order, all or none."""
-        results = self.database.write(lambda connection: self._write(connection, drafts))
+
+        def work(connection: sqlite3.Connection) -> builtins.list[Entry | str]:
+            self._catch_up(connection)
+            return writer.write(connection, drafts, self._clock)
+
+        results = self.database.write(work)
         self._unchecked += len(drafts)
         self._tidy()
         return results
-
-    def _write(self, connection: sqlite3.Connection, drafts: Sequence[Draft]) -> builtins.list[Entry | str]:
-        applier = apply.Applier(connection)
-        clock = self._clock
-        self._catch_up(connection)
-        results: builtins.list[Entry | str] = []
-        written: builtins.list[journal.Item] = []
-        repeated: set[str] = set()
-        for draft in drafts:
-            operation = draft.operation
-            if draft.part_of in repeated:
-                results.append("")
-                continue
-            if isinstance(operation, Remember):
-                known = None if draft.fresh else self._known(applier, operation)
-                if known is not None:
-                    results.append(known)
-                    repeated.add(operation.id)
-                    continue
-                if draft.if_absent or draft.expected_version is not None:
-                    self._require(connection, operation, draft)
-            stamped = operation.stamped(clock.tick())
-            applier.apply(stamped, draft.fresh)
-            written.append(stamped)
-            results.append(
-                entry_of(stamped, self._now(), ("local",)) if isinstance(stamped, Remember) else stamped.version
-            )
-            _log.info("%s %s", operation.op, stamped.version)  # an id that a caller chose is data, and may be purged
-        applier.finish()
-        journal.note(connection, written)
-        return results
-
-    def _now(self) -> datetime:
-        return from_micros(int(self._clock.wall() * 1_000_000))
-
-    def _known(self, applier: apply.Applier, operation: Remember) -> Entry | None:
-        """The stored entry, if this id was written before with the same content and key."""
-        path, id = operation.namespace, operation.id
-        if applier.tombs.buried(path, id):
-            raise PurgedError("this id was purged and is dead for good", hint="Use another id.")
-        row = applier.connection.execute(
-            f"select {COLUMNS} from memory where ns = ? and id = ? and version is not null",
-            (applier.namespace(path), id),
-        ).fetchone()
-        if row is None:
-            return None
-        found = entry(row, path, self._now())
-        if (found.content, found.key) != (operation.content, operation.key):
-            raise ConflictError(
-                "this id already names a memory with other content or another key",
-                hint="Leave the id out, or use supersede.",
-            )
-        return reads.by_seqs(applier.connection, [row[0]], self._now())[row[0]]
-
-    def _require(self, connection: sqlite3.Connection, operation: Remember, draft: Draft) -> None:
-        assert operation.key is not None
-        now = reads.current(connection, operation.namespace, operation.key, self._now())
-        if draft.if_absent and now is not None:
-            raise ConflictError("the key already has a current memory", hint="Read it, or write without if_absent.")
-        if draft.expected_version is not None and (now is None or now.version != draft.expected_version):
-            raise ConflictError(
-                "the key's current memory has another version than expected", hint="Read it again and decide anew."
-            )
 
     def apply(self, operations: Iterable[Operation | Unknown]) -> int:
         """Apply stamped operations, all or none."""
@@ -616,58 +555,22 @@ class LocalBackend:
         """Put a backup in place of what the store holds; what was purged here stays so."""
         from memgraph.backends.local import restore
 
-        report = restore.restore(self, path, dry_run, act)
+        done = restore.restore(self, path, dry_run, act)
         if not dry_run:
             self._scrub_pending = True
             self._tidy(_PATIENT)
-        return report.model_copy(update={"scrubbed": not self._scrub_pending})
+        return done.model_copy(update={"scrubbed": not self._scrub_pending})
 
     def stats(self, namespace: str, now: datetime) -> Stats:
         """How much there is."""
         with self.database.read() as connection:
-            ns = reads.namespace_number(connection, namespace)
-            by_status = dict.fromkeys(Status, 0)
-            rows = connection.execute(
-                "select status, expires_at is not null and expires_at <= ?, count(*) from memory"
-                " where ns = ? and version is not null group by 1, 2",
-                ((now - EPOCH).total_seconds() * 1e6, ns),
-            )
-            for code, expired, number in rows:
-                by_status[Status.EXPIRED if code == 0 and expired else Status(STATUSES[code])] += number
-
-            def one(query: str, *values: Any) -> int:
-                found: int = connection.execute(query, values).fetchone()[0]
-                return found
-
-            by_kind = connection.execute(
-                "select kind, count(*) from memory where ns = ? and version is not null group by kind order by kind",
-                (ns,),
-            ).fetchall()
-            return Stats(
-                namespace=namespace,
-                entries=sum(by_status.values()),
-                by_status={status.value: number for status, number in by_status.items() if number},
-                by_kind=dict(by_kind),
-                keys=one("select count(distinct key) from memory where ns = ? and version is not null", ns),
-                relations=one(
-                    "select count(*) from relation join memory on memory.seq = relation.a where ns = ? and gone = 0", ns
-                ),
-                store_entries=one(
-                    f"select count(*) from memory join namespace using(ns) where version is not null and {_DATA}"
-                ),
-                store_namespaces=one(
-                    f"select count(*) from namespace where {_DATA} and exists (select 1 from memory"
-                    " where memory.ns = namespace.ns and version is not null)"
-                ),
-                bytes=self.database.bytes_on_disk(),
-                unsealed=one("select count(*) from unsealed where ns = ?", ns),
-            )
+            return report.stats(connection, namespace, now, self.database.bytes_on_disk())
 
     def status(self, namespace: str) -> StoreStatus:
         """Which store this is and how it is doing."""
         with self.database.read() as connection:
             newest = apply.newest_version(connection)
-            pending = connection.execute("select 1 from meta where name = 'scrub'").fetchone() is not None
+            pending = _waits_for_scrub(connection)
         ahead = millis(newest) - int(self._clock.wall() * 1000) if newest else 0
         return StoreStatus(
             store=self.database.where,
@@ -689,3 +592,7 @@ class LocalBackend:
         if self._scrub_pending and not self.database.read_only:
             self._tidy(_PATIENT)
         self.database.close()
+
+
+def _waits_for_scrub(connection: sqlite3.Connection) -> bool:
+    return connection.execute("select 1 from meta where name = 'scrub'").fetchone() is not None
