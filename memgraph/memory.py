@@ -1052,6 +1052,7 @@ class Memory:
             if (entry := entries.get(change.restored_as or change.id)) is not None and entry.status is change.after
         ]
         going = [entry for entry in as_left if entry.status is Status.ACTIVE]
+        self._ledger.refuse(going, "take out of use")
         free = {entry.key for entry in going}  # keys whose current value goes
         coming = [
             entry
@@ -1128,25 +1129,37 @@ class Memory:
 
         by: who does it, by default the operating system's user; it stands in the receipt and in the audit.
         A plan whose set has changed since raises ConflictError, a legal hold on any of it LegalHoldError; then nothing was removed.
-        An interrupted purge is finished by the same call once more.
+        An interrupted purge is finished by the same call once more, with the same plan too.
         """
-        from memgraph.rules.selection import UNSEEN
+        from memgraph.rules.selection import require_intact
 
         who = self._operator(by)
         if isinstance(plan_or_selector, PurgePlan):
-            if plan_or_selector.namespace != self._namespace:
+            plan = plan_or_selector
+            if plan.namespace != self._namespace:
                 raise ConflictError("the plan was made for another namespace", hint="Make it where you apply it.")
-            return self._purge(plan_or_selector, who)
+            require_intact(plan)
+            try:
+                return self._purge(plan, who)
+            except ConflictError:
+                fresh = self.plan_purge(plan.selector, subtree=plan.subtree)
+                if not (self._was_begun(plan) and _lies_in(fresh, plan)):
+                    raise
+                return self._purge(_unseen(fresh), who)
         plan = self.plan_purge(plan_or_selector, subtree=subtree)
         try:
             return self._purge(plan, who)
         except ConflictError:  # somebody writes what is to go; nobody has looked at the plan, so that is no conflict
-            plan = self.plan_purge(plan_or_selector, subtree=subtree)
-            return self._purge(plan.model_copy(update={"digest": f"{UNSEEN}{new_id()}"}), who)
+            return self._purge(_unseen(self.plan_purge(plan_or_selector, subtree=subtree)), who)
+
+    def _was_begun(self, plan: PurgePlan) -> bool:
+        """Whether a purge by this plan was begun and not finished: some of the set is gone since."""
+        from memgraph.ledger import BEGUN
+
+        return any(act.what == BEGUN and act.details.get("plan_digest") == plan.digest for act in self._ledger.acts())
 
     def _purge(self, plan: PurgePlan, who: str) -> PurgeReceipt:
         from memgraph.ledger import BEGUN
-        from memgraph.rules.selection import selector_digest
 
         key = f"purge {new_id()}"
         try:
@@ -1155,10 +1168,7 @@ class Memory:
             self._ledger.note("purge refused", who, {"plan_digest": plan.digest}, key)
             raise
         if plan.total:
-            digests = {
-                "plan_digest": plan.digest,
-                "selector_digest": selector_digest(plan.selector, plan.namespace, plan.subtree),
-            }
+            digests = {"plan_digest": plan.digest, "selector_digest": plan.selector_digest}
             self._ledger.note(BEGUN, who, digests | {"memories": plan.total}, key)
         try:
             receipt = self._backend.purge(plan, self._now()).model_copy(update={"by": who})
@@ -1445,7 +1455,7 @@ class Memory:
         report = self._backend.check(repair, reindex)
         if not report.checked:  # no store, or one too damaged to be read
             return report
-        sides = self._backend.sides if isinstance(self._backend, Replica) else (self._backend,)
+        sides = self._backend.sides() if isinstance(self._backend, Replica) else (self._backend,)
         problems = check(sides, self._now())
         return report.model_copy(update={"ok": report.ok and not problems, "problems": (*report.problems, *problems)})
 
@@ -1522,6 +1532,17 @@ def _changes(going: Sequence[Entry], coming: Sequence[Entry]) -> Iterator[Change
     """What would be, if some memories are released and others come back."""
     for entries, after in ((going, Status.RELEASED), (coming, Status.ACTIVE)):
         yield from (Change(id=each.id, key=each.key, before=each.status, after=after) for each in entries)
+
+
+def _unseen(plan: PurgePlan) -> PurgePlan:
+    """The plan as one that nobody has looked at, so that what is written meanwhile may change it."""
+    from memgraph.rules.selection import UNSEEN
+
+    return plan.model_copy(update={"digest": f"{UNSEEN}{new_id()}"})
+
+
+def _lies_in(fresh: PurgePlan, plan: PurgePlan) -> bool:
+    return all(set(ids) <= set(plan.ids.get(path, ())) for path, ids in fresh.ids.items())
 
 
 def _op_id() -> str:

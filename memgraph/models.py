@@ -460,9 +460,11 @@ class ConsolidationReport(Value):
 
 
 class PurgePlan(Value):
-    """What a purge would remove. It holds ids and a digest, no content; it is void once the set has changed.
+    """What a purge would remove. It holds ids and digests, no content; it is void once the set has changed.
 
-    by_store: how many memories each store holds of them; "refused": operations that a primary refused, whose memories are not here.
+    A plan that leaves the process does not repeat a text that it selects by: `with_text` gives it back. selector_digest: of all
+    that it selects by. by_store: how many memories each store holds of them; "refused": operations that a primary refused, whose
+    memories are not here.
     """
 
     namespace: str
@@ -475,14 +477,15 @@ class PurgePlan(Value):
     by_status: dict[str, int]
     by_store: dict[str, int] = {}
     digest: str
+    selector_digest: str
 
     @field_serializer("selector")
     def _without_text(self, selector: Selector) -> dict[str, Any]:
-        """A plan that leaves the process names what a text selected, not the text."""
-        found = selector.model_dump(mode="json", exclude_defaults=True)
-        if found.pop("text", None) is not None:
-            found["ids"] = [id for ids in self.ids.values() for id in ids]
-        return found
+        return selector.model_dump(mode="json", exclude_defaults=True, exclude={"text"})
+
+    def with_text(self, text: str) -> PurgePlan:
+        """The plan with the text that it was made by."""
+        return self.model_copy(update={"selector": self.selector.model_copy(update={"text": text})})
 
     @property
     def total(self) -> int:

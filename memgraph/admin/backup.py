@@ -10,7 +10,7 @@ from typing import Any
 from memgraph.backends.base import Archivable, Scope
 from memgraph.errors import LegalHoldError, NotFoundError, UnsupportedError
 from memgraph.memory import Memory
-from memgraph.models import BackupReport, RestoreReport
+from memgraph.models import BackupReport, Entry, RestoreReport, Status
 from memgraph.operations import Remember
 
 __all__ = ["restore", "verify"]
@@ -88,13 +88,19 @@ def _require_held(store: str | Path, backup: str | Path) -> None:
             for hold in here.holds():
                 held = list(here.backend.select(Scope(path), hold.selector, memory._now()))
                 there = other.backend.get(path, [entry.id for entry in held], memory._now())
-                if any(entry.id not in there for entry in held):
+                if any(_is_lost(entry, there.get(entry.id)) for entry in held):
                     missing.add(hold.id)
     if missing:
         raise LegalHoldError(
             f"the backup does not hold all that is under a legal hold in the store ({', '.join(sorted(missing))})",
             hint="Take a newer backup, or lift the hold: `memgraph hold list`, `memgraph hold lift ID`.",
         )
+
+
+def _is_lost(held: Entry, there: Entry | None) -> bool:
+    """Whether a backup lacks a memory, or has it out of use where it is not so in the store."""
+    retired = (Status.FORGOTTEN, Status.RELEASED, Status.PRUNED)
+    return there is None or (there.status in retired and held.status not in retired)
 
 
 def _require(backup: str | Path) -> None:

@@ -354,7 +354,6 @@ class Replica(Protocol):
     near: Backend
     """The same store for reads of what this process has just written or named: it asks the primary only for what is not here."""
 
-    @property
     def sides(self) -> Sequence[Backend]:
         """The stores by themselves, as far as they are within reach."""
         ...

@@ -221,9 +221,11 @@ def purge_command(
         return
     if texts:
         raise click.UsageError("--grep goes with verify.")
-    if plan_file and (selector or subtree):
-        raise click.UsageError("A plan says already what to purge; leave out the other options.")
-    plan = _read_plan(Path(plan_file)) if plan_file else _plan(call, selector, subtree)
+    if plan_file and (selector.keys() - {"text"} or subtree):
+        raise click.UsageError(
+            "A plan says already what to purge; leave out the other options, but the --text it was made by."
+        )
+    plan = _read_plan(Path(plan_file), selector.get("text")) if plan_file else _plan(call, selector, subtree)
     unknown = sorted(set(plan.selector.ids) - set(itertools.chain(*plan.ids.values())))
     if dry_run:
         call.show(plan, lambda: _plan_lines(plan))
@@ -231,7 +233,8 @@ def purge_command(
         return
     if not yes:
         _show_sample(call, plan)
-    call.confirm(f"purge {plan.total} memories for good", yes=yes)
+    below = f" here and below ({', '.join(sorted(plan.ids)[:_SAMPLE])})" if plan.subtree else ""
+    call.confirm(f"purge {plan.total} memories{below} for good", yes=yes)
     if key_file:  # what cannot be used is found out before anything is deleted
         from memgraph.receipts import require_key
 
@@ -258,14 +261,21 @@ _SAMPLE: Final = 5  # memories that are shown before they are purged
 
 
 def _show_sample(call: Call, plan: PurgePlan) -> None:
-    """Some of what would go, for the person who is asked; never to a file or a pipe."""
+    """What would go: counts, and for a person at a terminal some of it; content never goes to a file or a pipe."""
+    for line in _plan_lines(plan):
+        call.note(line)
     if call.as_json or call.quiet or not is_terminal(sys.stderr):
         return
-    ids = plan.ids.get(plan.namespace, ())[:_SAMPLE]
-    for entry in (call.memory().get(id) for id in ids):
-        call.note(f"  {entry.id}  {entry.content[:80]}")
-    if plan.total > len(ids):
-        call.note(f"  and {plan.total - len(ids)} more")
+    from memgraph.backends.base import Scope
+
+    memory = call.memory()
+    shown = itertools.islice(
+        memory.backend.select(Scope(plan.namespace, plan.subtree), plan.selector, plan.at), _SAMPLE
+    )
+    for number, entry in enumerate(shown, 1):
+        call.note(f"  {entry.namespace}  {entry.id}  {entry.content[:80]}")
+        if number == _SAMPLE and plan.total > number:
+            call.note(f"  and {plan.total - number} more")
 
 
 def _verify(call: Call, path: Path, selector: dict[str, Any], texts: tuple[str, ...], key_file: str | None) -> None:
@@ -309,13 +319,17 @@ def _plan(call: Call, selector: dict[str, Any], subtree: bool) -> PurgePlan:
     return call.memory().plan_purge(build(Selector, selector), subtree=subtree)
 
 
-def _read_plan(path: Path) -> PurgePlan:
+def _read_plan(path: Path, text: str | None) -> PurgePlan:
     from pydantic import ValidationError
 
     from memgraph.models import PurgePlan
+    from memgraph.rules.selection import require_intact
 
     try:
-        return PurgePlan.model_validate_json(path.read_bytes())
+        plan = PurgePlan.model_validate_json(path.read_bytes())
+        plan = plan if text is None else plan.with_text(text)
+        require_intact(plan)
+        return plan
     except ValidationError:
         raise InvalidInputError(
             f"{path} is not a plan", field="plan", hint="Make one with `memgraph plan-purge --out`."
@@ -344,7 +358,7 @@ def _receipt_lines(receipt: PurgeReceipt, unknown: list[str]) -> Iterator[str]:
             ("namespaces", receipt.namespaces),
             ("removed", receipt.removed),
             ("tombstones", receipt.tombstones),
-            ("files scrubbed", receipt.scrubbed),
+            ("files scrubbed", None if "://" in receipt.store.partition(" with ")[0] else receipt.scrubbed),
             ("not reached", receipt.not_reached),
             ("ids not there", tuple(unknown)),
         )

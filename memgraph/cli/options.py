@@ -212,7 +212,7 @@ def selector_options(function: F) -> F:
     @filter_options
     @click.option("--id", "ids", multiple=True, metavar="ID", help="This memory; may be given again.")
     @click.option("--key", metavar="KEY", help="Every version of this key.")
-    @click.option("--text", metavar="TEXT", help="What holds exactly this text, upper and lower case alike.")
+    @click.option("--text", metavar="TEXT", help="Whose content holds just this text, upper and lower case alike.")
     @click.option("--lineage", is_flag=True, help="The whole line of each match too.")
     @click.option("--everything", is_flag=True, help="Every memory of the namespace.")
     @functools.wraps(function)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, Literal
 
-from memgraph.errors import ConflictError
+from memgraph.errors import ConflictError, InvalidInputError
 from memgraph.models import Condition, Entry, Filters, PurgePlan, Selector, Status
 
 __all__ = [
@@ -238,7 +238,20 @@ def purge_plan(
         by_status=dict(sorted(Counter(found.status.value for found in entries).items())),
         by_store={name: count for name, count in by_store.items() if count},
         digest=_digest(ids),
+        selector_digest=selector_digest(selector, namespace, subtree),
     )
+
+
+def require_intact(plan: PurgePlan) -> None:
+    """Raise if a plan is not the one that was made: ConflictError for other ids, InvalidInputError for another selector."""
+    if _digest(plan.ids) != plan.digest:
+        raise ConflictError("the ids of the plan are not those that it was made with", hint="Make a new plan.")
+    if selector_digest(plan.selector, plan.namespace, plan.subtree) != plan.selector_digest:
+        raise InvalidInputError(
+            "does not select by what it was made with; a plan does not repeat a text",
+            field="plan",
+            hint="Give the text again (`--text`, or plan.with_text), or make a new plan.",
+        )
 
 
 def _digest(ids: Mapping[str, Sequence[str]]) -> str:
@@ -258,10 +271,7 @@ def purged_spaces(plan: PurgePlan, known: Iterable[str]) -> list[str]:
 
 def same_set(fresh: PurgePlan, planned: PurgePlan) -> None:
     """Raise ConflictError if a plan that somebody may have looked at no longer says what would go."""
-    unseen = planned.digest.startswith(UNSEEN)
-    if not unseen and _digest(planned.ids) != planned.digest:
-        raise ConflictError("the ids of the plan are not those that it was made with", hint="Make a new plan.")
-    if not unseen and fresh.digest != planned.digest:
+    if not planned.digest.startswith(UNSEEN) and fresh.digest != planned.digest:
         raise ConflictError(
             "the set to purge has changed since the plan was made", hint="Make a new plan and look at it."
         )

@@ -10,6 +10,7 @@ import pytest
 from memgraph import Memory
 from memgraph.clock import version_floor
 from memgraph.errors import ConflictError, InvalidInputError, NotFoundError, PurgedError
+from memgraph.ledger import BEGUN, Ledger
 from memgraph.models import Filters, Selector
 from memgraph.operations import Remember, Retire
 from tests.conftest import FrozenClock
@@ -218,14 +219,51 @@ def test_a_purge_is_a_wall_too(make_memory: Callable[..., Memory]) -> None:
 
 
 def test_a_plan_that_is_written_down_holds_no_text(memory: Memory) -> None:
-    """A plan in JSON names what a text selected by ids, and can still be applied."""
+    """A plan in JSON does not repeat the text that it selects by; with that it is applied, and void once the set has changed."""
     memory.remember("a secret phrase", id="a")
     memory.remember("something else", id="b")
     plan = memory.plan_purge(Selector(text="SECRET phrase"))
     written = plan.model_dump_json()
     assert "secret" not in written.casefold()
-    memory.purge(type(plan).model_validate_json(written))
+    read = type(plan).model_validate_json(written)
+    for wrong in (read, read.with_text("secret")):
+        with pytest.raises(InvalidInputError, match="text"):
+            memory.purge(wrong)
+    memory.remember("a secret phrase again", id="c")
+    with pytest.raises(ConflictError):
+        memory.purge(read.with_text("SECRET phrase"))
+    assert memory.count() == 3
+    again = memory.plan_purge(Selector(text="SECRET phrase"))
+    receipt = memory.purge(type(plan).model_validate_json(again.model_dump_json()).with_text("SECRET phrase"))
     assert [entry.id for entry in memory.list()] == ["b"]
+    assert memory.verify_purge(receipt, Selector(text="SECRET phrase")).ok
+
+
+def test_a_plan_that_somebody_changed_is_refused(memory: Memory) -> None:
+    """Such as one that says it purges nothing, to get past a hold."""
+    memory.remember("a", id="a", subject="ada")
+    memory.hold({"subject": "ada"})
+    plan = memory.plan_purge(Selector(everything=True))
+    for change in ({"ids": {}}, {"ids": {}, "digest": "unseen x"}, {"selector_digest": "0" * 64}, {"subtree": True}):
+        with pytest.raises((ConflictError, InvalidInputError)):
+            memory.purge(plan.model_copy(update=change))
+    assert memory.get("a").content == "a"
+
+
+def test_a_purge_that_was_cut_off_is_finished_with_the_same_plan(memory: Memory) -> None:
+    """Of what it names some is gone already; nothing else may have come."""
+    memory.remember_many([{"content": f"note {n}", "id": str(n), "tags": ["t"]} for n in range(4)])
+    plan = memory.plan_purge(Selector(tags=["t"]))
+    digests = {"plan_digest": plan.digest, "selector_digest": plan.selector_digest}
+    Ledger(memory.backend, memory.path, memory._now).note(BEGUN, "dpo", digests, "purge of a process that died")
+    memory.backend.purge(memory.plan_purge(Selector(ids=["0", "1"])), memory._now())
+    memory.remember("note 5", id="5", tags=["t"])
+    with pytest.raises(ConflictError):
+        memory.purge(plan)
+    memory.purge({"ids": ["5"]})
+    assert memory.purge(plan).removed["memories"] == 2
+    assert ids(memory) == set()
+    assert memory.check().ok
 
 
 def test_a_long_line_is_widened_once(memory: Memory) -> None:

@@ -524,7 +524,7 @@ def test_errors_are_one_object_on_standard_error(arguments: list[str], code: int
     assert told["message"]
     plain = run(*arguments, code=code)
     assert plain.stdout == ""
-    assert plain.stderr.startswith("memgraph: ")
+    assert "\nmemgraph: " in f"\n{plain.stderr}"
     assert "Traceback" not in plain.stderr
 
 

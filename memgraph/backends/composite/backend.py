@@ -94,7 +94,6 @@ class CompositeBackend:
     def __repr__(self) -> str:
         return f"<CompositeBackend {self.local.database.where} with {self.primary.where}>"
 
-    @property
     def sides(self) -> Sequence[Backend]:
         """The stores by themselves, as far as they are within reach."""
         return (self.local, *self.reading.reachable(Scope(LEDGER, subtree=True)))

@@ -403,14 +403,16 @@ class Link:
         if self._pull_every is None:
             return self._push_now(number, scope)
         began = time.monotonic()
+        doubt = self._deadline / 2  # that a sign of life is a deadline away at most, and the caller knows soon after it
         while self.breaker.closed and not self.held:
             with self._progress:
                 self._progress.wait(min(_LOOK, max(0.0, began + seconds - time.monotonic())))
             if not self.outbox.waits(number, scope):
                 return True
             waited = time.monotonic() - began
-            if waited >= min(seconds, self._deadline):
+            if waited >= min(seconds, doubt):
                 self._suspect()
+                doubt = waited + self._deadline
             if waited >= seconds:
                 return False
         return not self.outbox.waits(number, scope)

@@ -39,7 +39,7 @@ from memgraph.models import (
     StoreStatus,
 )
 from memgraph.operations import Operation, Unknown
-from memgraph.rules.selection import same_set, selector_digest
+from memgraph.rules.selection import same_set
 from memgraph.storage.sqlite.database import Database
 from memgraph.storage.sqlite.schema import SCHEMA_VERSION
 
@@ -153,7 +153,7 @@ class LocalBackend:
         try:
             if self.database.unclean:
                 with self.database.read() as connection:
-                    found = repair.damage(connection)
+                    found = repair.damage(connection, quick=True)
                 if found:
                     self.database.injure(found[0])
             with self._live():
@@ -482,7 +482,7 @@ class LocalBackend:
             version=done.version,
             store=self.database.where,
             namespaces=tuple(plan.ids) or (plan.namespace,),
-            selector_digest=selector_digest(plan.selector, plan.namespace, plan.subtree),
+            selector_digest=plan.selector_digest,
             plan_digest=plan.digest,
             removed=done.removed,
             scrubbed=not self._scrub_pending,

@@ -46,10 +46,12 @@ class Outcome:
 
 def bury(old: sqlite3.Connection, new: sqlite3.Connection) -> dict[str, int]:
     """Apply the store's ledger to the backup. Returns how much that removed, by kind of record; the second time nothing."""
+    new.execute("delete from meta where name glob 'purge:*'")  # those of the store wait, the backup's own do no more
     new.executemany(
         "insert or replace into meta values(?, ?)",
         old.execute(
             "select name, value from meta where name in ('secret', 'coupled', 'pushed', 'pulled', 'cleared')"
+            " or name glob 'purge:*'"
         ).fetchall(),
     )
     if not tombs.carry(old, new):

@@ -34,7 +34,7 @@ from memgraph.models import (
     StoreStatus,
 )
 from memgraph.operations import Operation, Purge, Unknown
-from memgraph.rules.selection import purged_spaces, purges, same_set, says_all, selector_digest
+from memgraph.rules.selection import purged_spaces, purges, same_set, says_all
 from memgraph.storage.bolt import Bolt, Runner
 
 if TYPE_CHECKING:
@@ -292,7 +292,7 @@ class Neo4jBackend:
             version=version,
             store=self.bolt.where,
             namespaces=tuple(plan.ids) or (plan.namespace,),
-            selector_digest=selector_digest(plan.selector, plan.namespace, plan.subtree),
+            selector_digest=plan.selector_digest,
             plan_digest=plan.digest,
             removed=purge.removed(counts),
             scrubbed=False,

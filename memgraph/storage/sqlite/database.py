@@ -54,6 +54,10 @@ def translate(error: sqlite3.Error, where: str) -> MemgraphError:
         return StoreCorruptError(
             f"{where} is damaged ({error})", hint="Run `memgraph doctor --repair`, or restore a backup."
         )
+    if str(error).startswith("Could not decode"):  # and goes on with what it is that could not be
+        return StoreCorruptError(
+            f"{where} is damaged (a text is no UTF-8)", hint="Run `memgraph doctor --repair`, or restore a backup."
+        )
     if "closed" in str(error):
         return ClosedError(f"{where} was closed", hint="Open it again.")
     return UnavailableError(f"{where} cannot be used now ({error})", hint="Check the path and the device.")
