@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -207,3 +208,14 @@ def test_a_hold_that_others_put_is_kept_while_the_primary_is_away(
         memory.purge({"ids": ["e"]})
     memory.close()
     counsel.close()
+
+
+def test_opening_and_looking_around_ask_the_primary_nothing(tmp_path: Path) -> None:
+    """Who opens a store waits for no server, and tries no credentials."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        with Memory.open(tmp_path / "a.db", primary=f"bolt://127.0.0.1:{server.getsockname()[1]}") as memory:
+            view = memory.namespace("acme", "u")
+            assert (view.degraded, view.path) == (None, "acme/u")
+            with pytest.raises(BlockingIOError):
+                server.accept()

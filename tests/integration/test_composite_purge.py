@@ -65,6 +65,23 @@ def test_a_purge_reaches_what_was_refused(refused: Laptop, selector: dict[str, A
     assert held(neo4j_server, refused.memory.path).keys() == {"x", "y"}, "what is there under that id was not meant"
 
 
+@pytest.mark.parametrize("mode", ["failover", "merge", "local_first"])
+def test_what_was_refused_together_goes_together_when_it_is_dropped(laptop: Callable[..., Laptop], mode: str) -> None:
+    """What the primary never had does not stay here, seen by some reads and not by others."""
+    a, b = laptop("a"), laptop("b", mode=mode)
+    a.memory.remember("theirs", id="x")
+    synced(a.memory)
+    cut(b)
+    b.memory.remember_many([{"content": CANARY, "id": "x"}, {"content": "innocent", "id": "i"}])
+    back(b)
+    synced(b.memory)
+    assert {entry.id for entry in b.memory.list()} == {"x", "i"}, "nothing vanishes by itself"
+    assert b.memory.drop_dead_letters() == 2
+    assert [entry.content for entry in b.memory.list()] == ["theirs"]
+    assert b.memory.sync_diff().equal
+    assert CANARY.encode() not in files_of(b)
+
+
 def test_what_was_refused_can_be_read_and_dropped(refused: Laptop, neo4j_server: Server) -> None:
     letters = refused.memory.dead_letters()
     assert letters[0].payload["content"] == CANARY

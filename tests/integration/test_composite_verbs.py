@@ -320,6 +320,34 @@ def test_a_restored_primary_whose_feed_has_gone_on_since_is_noticed(
     assert (pulled.pushed, pulled.pulled) == (0, 0), "and that is over"
 
 
+@pytest.mark.parametrize("others", [False, True], ids=["by our own push", "by others"])
+def test_a_restored_primary_whose_feed_has_caught_up_with_ours_is_noticed(
+    laptop: Callable[..., Laptop], neo4j_server: Server, others: bool
+) -> None:
+    """Its number says nothing then; what it had acknowledged and does not have any more does."""
+    a = laptop("a")
+    a.memory.remember("before the copy", id="z")
+    synced(a.memory)
+    a.memory.remember("acknowledged", id="a")
+    synced(a.memory)
+    space = a.memory.path
+    (number,) = (row["n"] for row in cypher(neo4j_server, "MATCH (f:Feed {namespace: $s}) RETURN f.n AS n", s=space))
+    cypher(neo4j_server, "MATCH (m:Memory {namespace: $s, id: 'a'}) DETACH DELETE m", s=space)
+    cypher(neo4j_server, "MATCH (f:Feed {namespace: $s}) SET f.n = $n", s=space, n=number - 1)
+    if others:
+        with Memory(Neo4jBackend(neo4j_server.uri, auth=neo4j_server.auth, timeout=20), space) as direct:
+            direct.remember("of others", id="o")
+    else:
+        a.memory.remember("while it was away", id="b")
+        a.link.push()
+    synced(a.memory)
+    synced(a.memory)
+    wanted = {"z", "a", "o" if others else "b"}
+    assert contents(a.memory).keys() == wanted
+    assert set(nodes(neo4j_server, space)) == wanted
+    assert a.memory.sync_diff().equal
+
+
 def test_what_was_changed_by_hand_is_found_and_mended(laptop: Callable[..., Laptop], neo4j_server: Server) -> None:
     a = laptop("a")
     a.memory.remember_many([{"content": f"note {n}", "id": f"n{n}"} for n in range(20)])

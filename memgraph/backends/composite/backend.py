@@ -52,6 +52,7 @@ T = TypeVar("T")
 
 DEADLINE: Final = 0.8  # seconds: connecting and reads
 PUSH_TIMEOUT: Final = 30.0  # seconds: slow is not down
+_PATIENT: Final = 3.0  # seconds more that a sync waits for a sign of life over a slow way
 _RETRY_TIME: Final = 5.0  # seconds: of what a caller waits for, such as a condition that others contend for
 
 
@@ -65,7 +66,8 @@ class CompositeBackend:
     write_concern: "local" returns when a write is durable here, "primary" when the primary has it.
     deadline: seconds that a read waits. pull_every: seconds between pulls in the background; None for no thread: then the
     queue is pushed when something waits for it, and by `sync`.
-    max_clock_drift: seconds that versions may run ahead of the primary's clock.
+    max_clock_drift: seconds that versions may run ahead of the primary's clock. patient: the primary once more, with a deadline
+    between the two, for a sync over a slow way.
     """
 
     name = "composite"
@@ -81,12 +83,14 @@ class CompositeBackend:
         deadline: float = DEADLINE,
         pull_every: float | None = 30.0,
         max_clock_drift: float = 300.0,
+        patient: Primary | None = None,
     ) -> None:
         self.local, self.primary = local, primary
         self.mode, self.write_concern, self.deadline = mode, write_concern, deadline
         self.link = Link(local, primary, pusher or primary, pull_every, max_clock_drift, deadline)
         self.here: Backend = local
-        self.reading = Reading(self.link, deadline)
+        self.reading = Reading(self.link, deadline, patient)
+        self._patient = patient
         self.near: Backend = self if mode == "local_first" else _Near(self)
         if self.link.outbox.newest() or self.link.outbox.selectors():
             self.link.wake()
@@ -284,7 +288,7 @@ class CompositeBackend:
 
     def sync(self, scope: Scope, progress: Progress | None = None) -> SyncReport:
         """Push what waits, and pull what others wrote in a scope. Raises UnavailableError and others."""
-        self.reading.sign_of_life()
+        self.reading.sign_of_life(slowly=True)
         found = report.sync(self.link, scope, progress)
         self.reading.renew()
         return found
@@ -351,8 +355,9 @@ class CompositeBackend:
         if self.local.database.closed:
             return
         self.link.close(self.deadline)
-        for side in (self.primary, self.link.pusher):
-            side.close()
+        for side in (self.primary, self.link.pusher, self._patient):
+            if side is not None:
+                side.close()
         self.link.join()
         self.local.close()
 
@@ -391,6 +396,7 @@ def over(
             local,
             connection(DEADLINE, 8, _RETRY_TIME, DEADLINE),
             connection(PUSH_TIMEOUT, 2, PUSH_TIMEOUT),
+            patient=connection(_PATIENT, 1, _PATIENT, _PATIENT),
             mode=mode,  # type: ignore[arg-type]
             write_concern=write_concern,  # type: ignore[arg-type]
             max_clock_drift=max_clock_drift,

@@ -26,6 +26,7 @@ from memgraph.errors import (
     ConflictError,
     InvalidInputError,
     MemgraphError,
+    NotFoundError,
     ReadOnlyError,
     StoreFullError,
     StoreVersionError,
@@ -191,6 +192,7 @@ class Link:
         patient = self.breaker.failures % _PATIENT == 0
         self.look_at_clock(self.pusher if patient else self.primary)
         self.problem = None
+        self.puller.distrust()
         self.breaker.answered(mark)
 
     def look_at_clock(self, primary: Primary | None = None) -> None:
@@ -319,6 +321,10 @@ class Link:
             if len(units) == 1 and (tries < _TRIES or not self._takes_another(units[0], error)):
                 raise
             return self._apart(units, error)
+        except NotFoundError as error:  # the store is not there any more: the next push makes it anew
+            self.puller.distrust()
+            self._pull_due = 0.0
+            raise UnavailableError(str(error), hint=error.hint) from None
         except MemgraphError as error:
             if _of_connection(error):
                 raise
@@ -403,7 +409,7 @@ class Link:
         if self._pull_every is None:
             return self._push_now(number, scope)
         began = time.monotonic()
-        doubt = self._deadline / 2  # that a sign of life is a deadline away at most, and the caller knows soon after it
+        doubt = self._deadline / 8  # the sign of life has a deadline too, and the caller is to wait for one only
         while self.breaker.closed and not self.held:
             with self._progress:
                 self._progress.wait(min(_LOOK, max(0.0, began + seconds - time.monotonic())))

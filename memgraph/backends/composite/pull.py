@@ -11,13 +11,15 @@ from memgraph.backends.base import Changes, Primary, Scope
 from memgraph.backends.local.backend import LocalBackend
 from memgraph.backends.local.journal import ALL, UNPUSHED, advance, append_each, drop_dead
 from memgraph.backends.local.outbox import Outbox, note_time
-from memgraph.checks import ledgers_of
+from memgraph.checks import from_micros, ledgers_of
 from memgraph.errors import UnavailableError
 
 __all__ = ["BusyError", "Progress", "Puller"]
 
 Progress = Callable[[int], object]
 _OVERLAP = 3  # numbers of a feed that are looked at once more before a pull goes on
+_WITNESSES = 3  # memories that the primary had, and namespaces, by which it is seen whether it has them still
+_TRUSTED = 300.0  # seconds that a namespace passes for the one that was pulled, unless the primary was away
 
 
 class BusyError(UnavailableError):
@@ -46,6 +48,11 @@ class Puller:
         self._queued, self._stuck = queued, stuck
         self._met = False
         self._locks: dict[str, threading.Lock] = {}
+        self._trusted: dict[str, float] = {}
+
+    def distrust(self) -> None:
+        """The primary was away: it may have been restored, or replaced by another, and is looked at once more."""
+        self._trusted.clear()
 
     def after_fork(self) -> None:
         """Locks of the parent process are not ours."""
@@ -58,6 +65,10 @@ class Puller:
         known = {*cursors, *self.local.namespaces(None), *followed}
         names = sorted(known.union(*map(ledgers_of, known)))  # holds are to be known here when the primary is away
         news = 0
+        newest = [path for path in self.outbox.newest_spaces(_WITNESSES) if cursors.get(path, ALL) >= 0]
+        if any(self._has_lost(self.pusher, path) for path in newest):
+            self.distrust()
+            return sum(self.pull(path) or 0 for path in names)
         for start in range(0, len(names), 500):
             part = names[start : start + 500]
             feeds = self.pusher.feeds(part)
@@ -71,7 +82,7 @@ class Puller:
 
         seconds: None for as long as it takes. Resumes where the last pull ended; None if it is not done in time.
         A namespace from before there was a primary, or whose feed is not the one that was pulled (the primary was restored from
-        an older copy), is pushed as a whole too.
+        an older copy, or is another), is pushed as a whole too.
         """
         until = None if seconds is None else time.monotonic() + seconds
         lock = self._locks.setdefault(namespace, threading.Lock())
@@ -84,15 +95,36 @@ class Puller:
             self._meet(primary)
             cursor = self.outbox.cursors().get(namespace, ALL)
             other = number < cursor or (number > cursor and self._is_other(primary, namespace, cursor))
+            news: int | None = 0
+            if number > cursor >= 0 and not other:
+                news = self._pages(primary, namespace, cursor, number, until, progress, echo=False)
+                cursor = number
+            if news is not None and cursor >= 0 and not other:
+                other = self._has_lost(primary, namespace)  # what was purged there is gone here too by now
             if cursor == UNPUSHED or other:
                 self.outbox.enqueue_all(namespace, self.local.operations(Scope(namespace)))
                 self._queued()
                 cursor = ALL
-            if number == cursor:
-                return 0
-            return self._pages(primary, namespace, cursor, number, until, progress, echo=other)
+            if number > cursor and news is not None:
+                more = self._pages(primary, namespace, cursor, number, until, progress, echo=other)
+                news = None if more is None else news + more
+            return news
         finally:
             lock.release()
+
+    def _has_lost(self, primary: Primary, namespace: str) -> bool:
+        """Whether the primary lacks what it had: the newest memories that it has taken or given.
+
+        Its feed may have gone on by as much as it had lost, so that its number says nothing.
+        """
+        if time.monotonic() - self._trusted.get(namespace, -_TRUSTED) < _TRUSTED:
+            return False
+        ids = self.outbox.acknowledged(namespace, _WITNESSES)
+        there = primary.get(namespace, ids, from_micros(time.time_ns() // 1000)) if ids else {}
+        if len(there) < len(ids):
+            return True
+        self._trusted[namespace] = time.monotonic()
+        return False
 
     def _meet(self, primary: Primary) -> None:
         if not self._met:

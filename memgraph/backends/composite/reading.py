@@ -27,10 +27,10 @@ _UNPULLED: Final = "catching up: what others wrote has not been pulled yet; the 
 
 
 class Reading:
-    """Reads over a link. Safe for threads. mode, deadline (seconds): as for CompositeBackend."""
+    """Reads over a link. Safe for threads. deadline (seconds), patient: as for CompositeBackend."""
 
-    def __init__(self, link: Link, deadline: float) -> None:
-        self.link, self.deadline = link, deadline
+    def __init__(self, link: Link, deadline: float, patient: Primary | None) -> None:
+        self.link, self.deadline, self._patient = link, deadline, patient
         self.local, self.primary = link.local, link.primary
         self._patience = Patience()
 
@@ -149,18 +149,25 @@ class Reading:
                 hint="Try again when it is back; open the file without a primary to see what it holds itself.",
             ) from None
 
-    def sign_of_life(self) -> Primary:
+    def sign_of_life(self, slowly: bool = False) -> Primary:
         """The primary, with its long deadlines, once it has answered something within the short one, or was merely slow.
 
+        slowly: for somebody who asked for this very thing: a way that is slow is given longer.
         Raises UnavailableError, soon, if nothing comes from it.
         """
         try:
             self.primary.ping()
         except UnavailableError as error:
-            if not getattr(error, "slow", False):
+            if not getattr(error, "slow", False) and not (slowly and self._answers_slowly()):
                 self.failed(error)
                 raise
         return self.link.pusher
+
+    def _answers_slowly(self) -> bool:
+        try:
+            return self._patient is not None and self._patient.ping() > 0
+        except UnavailableError:
+            return False
 
 
 def _versions(found: object) -> Iterator[str]:

@@ -23,6 +23,7 @@ def sync(link: Link, scope: Scope, progress: Progress | None) -> SyncReport:
     if isinstance(link.problem, AuthError):  # they were tried once
         link.complain()
     before = link.taken
+    link.puller.distrust()
     link.look_at_clock(link.pusher)
     names = link.puller.names(scope, link.pusher)
     pulled = sum(link.pull(path, progress=progress) or 0 for path in names)

@@ -12,6 +12,7 @@ from typing import Any
 
 import memgraph.operations as ops
 from memgraph.backends.base import Scope
+from memgraph.backends.local.apply import Applier
 from memgraph.backends.local.backend import LocalBackend
 from memgraph.backends.local.journal import ALL, Item, append, append_each, read_item, set_cursor
 from memgraph.checks import from_micros
@@ -46,6 +47,15 @@ class Unit:
     def version(self) -> str:
         """The greatest version in it."""
         return max((operation.version for operation in self.operations), default="")
+
+
+def _is_there(connection: sqlite3.Connection, operation: ops.Remember) -> bool:
+    """Whether this very write is what the store has under its id."""
+    row = connection.execute(
+        "select 1 from memory where ns = (select ns from namespace where path = ?) and id = ? and version = ?",
+        (operation.namespace, operation.id, operation.version),
+    )
+    return row.fetchone() is not None
 
 
 @dataclass(frozen=True)
@@ -199,11 +209,22 @@ class Outbox:
         return self._database.write(work)
 
     def drop(self, units: Sequence[int] | None = None) -> int:
-        """Delete what was set aside, all or these units, so that no byte of it stays; returns how many rows."""
+        """Delete what was set aside, all or these units, so that no byte of it stays; returns how many rows.
+
+        The memories that were written so, and that the primary never had, go with it.
+        """
         which, values = _of_units(units)
-        return self._local.erase(
-            lambda connection: connection.execute(f"delete from dead_letter where {which}", values).rowcount
-        )
+
+        def work(connection: sqlite3.Connection) -> int:
+            rows = connection.execute(f"select payload from dead_letter where {which}", values).fetchall()
+            applier = Applier(connection)
+            for item in (read_item(payload) for (payload,) in rows):
+                if isinstance(item, ops.Remember) and _is_there(connection, item):
+                    applier.withdraw(item.namespace, item.id)
+            applier.finish()
+            return connection.execute(f"delete from dead_letter where {which}", values).rowcount
+
+        return self._local.erase(work)
 
     def depth(self) -> Depth:
         """How much waits."""
@@ -216,6 +237,28 @@ class Outbox:
             )
         pushed, pulled = (from_micros(times[name]) if name in times else None for name in ("pushed", "pulled"))
         return Depth(queued, recorded_at(oldest) if oldest else None, dead, cursors, pushed, pulled)
+
+    def acknowledged(self, namespace: str, most: int) -> list[str]:
+        """The ids of the newest memories of a namespace that the primary has taken or given, at most so many."""
+        with self._database.read() as connection:
+            rows = connection.execute(
+                "select id from memory where ns = (select ns from namespace where path = ?1) and version is not null"
+                " and version < coalesce((select min(version) from outbox where namespace = ?1 and version <> ''), 'x')"
+                " and id not in (select a from dead_letter where namespace = ?1 and a is not null)"
+                " order by version desc limit ?2",
+                (namespace, most),
+            ).fetchall()
+        return [id for (id,) in rows]
+
+    def newest_spaces(self, most: int) -> list[str]:
+        """The namespaces with the newest memories, at most so many."""
+        with self._database.read(snapshot=False) as connection:
+            rows = connection.execute(
+                "select path from namespace join (select ns, max(version) as newest from memory where version is not null"
+                " group by ns) using(ns) order by newest desc limit ?",
+                (most,),
+            ).fetchall()
+        return [path for (path,) in rows]
 
     def cursors(self) -> dict[str, int]:
         """How far each namespace was pulled."""
