@@ -22,12 +22,13 @@ from memgraph.errors import LegalHoldError, NotFoundError, StoreCorruptError
 from memgraph.models import Act, Entry, Filters, Hold, Problem, Selector
 from memgraph.rules.selection import selector_digest, selector_test
 
-__all__ = ["BEGUN", "Ledger", "acts_of", "check", "operator", "token"]
+__all__ = ["BEGUN", "REFUSED", "Ledger", "acts_of", "check", "operator", "reach", "token"]
 
 _PAGE: Final = 500
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 _SHOWN: Final = 5  # examples of a problem
 BEGUN: Final = "purge begun"
+REFUSED: Final = "purge refused by the primary"
 _KINDS: Final = {"released": "release", "pruned": "prune", "forgotten": "forget"}
 
 
@@ -129,13 +130,19 @@ class Ledger:
         self._backend.write([self._act(what, by, details, key)])
 
     def acts(self, below: Iterable[str] | None = None) -> Iterator[Act]:
-        """What was written down, newest first. below: the namespaces there are, for the acts of all that lie below too.
+        """What was written down, newest first, then what was done above and reached down to here.
 
-        An act of one that is not there any more bears the digests that stand for its name.
+        below: the namespaces there are, for the acts of all that lie below too. An act of one that is not there any more bears the
+        digests that stand for its name.
         """
         names = {ledger_of(path): path for path in (self._namespace, *(below or ()))}
         for entry in _all(self._backend, Scope(self._space, below is not None), "act", self._now()):
             yield _act(entry, names.get(entry.namespace, entry.namespace))
+        parts = self._namespace.split("/")
+        for length in range(1, len(parts)):
+            above = "/".join(parts[:length])
+            acts = (_act(entry, above) for entry in _all(self._backend, Scope(ledger_of(above)), "act", self._now()))
+            yield from (act for act in acts if act.details.get("subtree"))
 
     def _act(self, what: str, by: str, details: dict[str, Any], key: str | None = None) -> Draft:
         content = json.dumps({"what": what, "by": by, "details": details}, ensure_ascii=False, sort_keys=True)
@@ -226,7 +233,12 @@ def check(sides: Sequence[Backend], now: datetime) -> list[Problem]:
 def _told(hold: Hold) -> dict[str, Any]:
     """What an act says of a hold: not what it selects."""
     digest = selector_digest(hold.selector, hold.namespace, hold.subtree)
-    return {"hold": hold.id, "selector_digest": digest}
+    return {"hold": hold.id, "selector_digest": digest} | reach(hold.subtree)
+
+
+def reach(subtree: bool) -> dict[str, bool]:
+    """What an act says if it reached down to the namespaces below: their audits tell of it too."""
+    return {"subtree": True} if subtree else {}
 
 
 def acts_of(namespace: str, operations: Iterable[ops.Operation | ops.Unknown]) -> list[Act]:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import builtins
 import itertools
+import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -1159,23 +1160,24 @@ class Memory:
         return any(act.what == BEGUN and act.details.get("plan_digest") == plan.digest for act in self._ledger.acts())
 
     def _purge(self, plan: PurgePlan, who: str) -> PurgeReceipt:
-        from memgraph.ledger import BEGUN
+        from memgraph.ledger import BEGUN, reach
 
-        key = f"purge {new_id()}"
+        key, below = f"purge {new_id()}", reach(plan.subtree)
         try:
             self._ledger.refuse(self._planned(plan), "purge", plan.subtree)
         except LegalHoldError:
-            self._ledger.note("purge refused", who, {"plan_digest": plan.digest}, key)
+            self._ledger.note("purge refused", who, {"plan_digest": plan.digest} | below, key)
             raise
         if plan.total:
             digests = {"plan_digest": plan.digest, "selector_digest": plan.selector_digest}
-            self._ledger.note(BEGUN, who, digests | {"memories": plan.total}, key)
+            self._ledger.note(BEGUN, who, digests | {"memories": plan.total} | below, key)
         try:
             receipt = self._backend.purge(plan, self._now()).model_copy(update={"by": who})
         except ConflictError:
-            self._ledger.note("purge refused", who, {"plan_digest": plan.digest}, key)
+            self._ledger.note("purge refused", who, {"plan_digest": plan.digest} | below, key)
             raise
-        self._ledger.note("purge", who, {"receipt": receipt.model_dump(mode="json", exclude={"namespaces"})}, key)
+        told = receipt.model_dump(mode="json", exclude={"namespaces"})
+        self._ledger.note("purge", who, {"receipt": told} | below, key)
         return receipt
 
     def _planned(self, plan: PurgePlan) -> Iterator[Entry]:
@@ -1192,7 +1194,8 @@ class Memory:
         """Look once more whether what a purge took is gone: its tombstones, what the selector matches, the bytes of the files.
 
         selector: the one that was purged, which a receipt does not repeat; it is recognised by its digest. What was written
-        after the purge is not counted. texts: looked for byte for byte in the store's files, where there are any.
+        after the purge is not counted. texts: looked for byte for byte in the store's files, and in all that a server would export
+        of the namespace and below.
         Raises InvalidInputError for another selector.
         """
         from memgraph.receipts import count_in_file
@@ -1224,7 +1227,17 @@ class Memory:
                 count = count_in_file(path, [checks.text(text, "texts") for text in texts])
                 if count:
                     found[str(path)] = count
+        for side in self._beyond_files() if texts else ():
+            looked.append(f"every operation of {self._namespace} on {side.name}")
+            count = sum(_holds_any(item, texts) for item in side.operations(self._scope(subtree=True)))
+            if count:
+                found[f"operations on {side.name}"] = count
         return PurgeCheck(receipt=receipt.id, ok=not found, looked_at=tuple(looked), found=found, tombstones=tombstones)
+
+    def _beyond_files(self) -> Sequence[Backend]:
+        """The stores whose bytes are not in files of this machine."""
+        sides = self._backend.sides() if isinstance(self._backend, Replica) else (self._backend,)
+        return [side for side in sides if not isinstance(side, OnDisk)]
 
     # ---- holds and the audit
 
@@ -1271,25 +1284,33 @@ class Memory:
         with its change-set. What came from elsewhere without a record of who did it is told as its history tells it.
         subtree: in the namespaces below too. While the primary of a file is away it is what the file knows, and `degraded` says so.
         """
-        from memgraph.ledger import acts_of
+        from memgraph.ledger import REFUSED, acts_of
 
         paths = [self._namespace]
         if subtree:
             paths += [path for path in self._backend.namespaces(self._namespace) if path != self._namespace]
-        noted = [self._scrubbed(act) for act in self._ledger.acts(paths if subtree else None)]
+        noted = builtins.list(self._ledger.acts(paths if subtree else None))
+        refused = {act.details["refused"] for act in noted if act.what == REFUSED}
+        noted = [self._as_it_stands(act, refused) for act in noted]
         known = {act.details["changeset"] for act in noted if "changeset" in act.details}
         told = [act for path in paths for act in acts_of(path, self._history(path))]
         found = [*noted, *(act for act in told if act.details.get("changeset") not in known)]
         return sorted(found, key=lambda act: (act.at, act.id))
 
-    def _scrubbed(self, act: Act) -> Act:
-        """A purge whose receipt says that the files were still to be scrubbed, with whether they are by now."""
+    def _as_it_stands(self, act: Act, refused: Set[str]) -> Act:
+        """A purge with what became of it since its receipt, which stays as it was signed: scrubbed, carried out, refused."""
         receipt = act.details.get("receipt")
-        if receipt is None or receipt["scrubbed"] or not isinstance(self._backend, OnDisk):
+        if receipt is None or not isinstance(self._backend, OnDisk):
             return act
+        since: dict[str, Any] = {}
         status = self.status()
-        mine = receipt["store"].partition(" with ")[0] == status.store
-        return act.model_copy(update={"details": act.details | {"scrubbed": not status.scrub_pending}}) if mine else act
+        if not receipt["scrubbed"] and receipt["store"].partition(" with ")[0] == status.store:
+            since["scrubbed"] = not status.scrub_pending
+        if receipt["id"] in refused:
+            since["refused"] = True
+        elif receipt["pending"] and status.sync is not None:
+            since["pending"] = bool(status.sync.queued or status.sync.purges or status.sync.dead_letters)
+        return act.model_copy(update={"details": act.details | since})
 
     def _history(self, path: str) -> builtins.list[Operation | Unknown]:
         """The operations of a namespace; while a primary is away, those that the file beside it knows."""
@@ -1327,6 +1348,7 @@ class Memory:
         """Apply an export; returns how many of its operations were news here. A second import changes nothing.
 
         The file is checked as a whole before anything is applied; should the process die half-way, import it again. by: who.
+        LegalHoldError if it would delete, release or prune what is under a hold.
         Its namespaces must lie in this one, or anywhere if this was opened without a namespace. move: put what lay in the
         file's namespace into this one instead; what was purged there cannot be carried along.
         progress: called with the number of operations applied so far. skip: called with the number of each line of an intact
@@ -1340,26 +1362,30 @@ class Memory:
         header, items = interchange.read(_file(path), skip)
         source = header.namespace if move else None
         left_out = self._admit(items, source, skip)
+        self._refuse_what_is_held(items, header, source)
+        gone = 0
         if not move:
             buried = [item for item in items if isinstance(item, dict)]
             if not self._root and not all(
                 self._scope(True).holds(item.get("namespace", self._namespace)) for item in buried
             ):
                 raise InvalidInputError(f"holds tombstones outside of namespace {self._namespace!r}", field="path")
-            self._backend.bury(buried)
+            gone = self._backend.bury(buried)
         changed = applied = 0
         for part in _pages(_operations(item for number, item in items.lines() if number not in left_out)):
             changed += self._backend.apply([self._moved(operation, source) for operation in part])
             applied += len(part)
             if progress is not None:
                 progress(applied)
-        self._note_import(changed, by)
+        self._note_import(changed + gone, by, header.subtree)
         return changed
 
-    def _note_import(self, news: int, by: str | None) -> None:
+    def _note_import(self, news: int, by: str | None, subtree: bool = False) -> None:
         """Write down that an import brought something; one that changed nothing leaves no trace."""
+        from memgraph.ledger import reach
+
         if news:
-            self._ledger.note("import", self._operator(by), {"news": news})
+            self._ledger.note("import", self._operator(by), {"news": news} | reach(subtree))
 
     def _moved(self, operation: Operation | Unknown, source: str | None) -> Operation | Unknown:
         from memgraph import interchange
@@ -1392,6 +1418,41 @@ class Memory:
         for number in bad:
             skip(number, "it is about a memory whose id names one with other content, or another key, here")
         return frozenset(bad)
+
+    def _refuse_what_is_held(self, items: interchange.Items, header: interchange.Header, source: str | None) -> None:
+        """Raise LegalHoldError if an import would delete, release or prune what is under a legal hold here."""
+        from memgraph.rules import tombstones
+
+        root = header.namespace if source is None else self._namespace
+        spaces = [path for path in self._backend.namespaces(root) if header.subtree or path == root]
+        held: dict[tuple[str, str], Entry] = {}
+        for space in spaces:
+            for hold in self._at(space).holds():
+                found = self._backend.select(Scope(space), hold.selector, self._now())
+                held.update(((entry.namespace, entry.id), entry) for entry in found)
+        if not held:
+            return
+        buried = [item for item in items if isinstance(item, dict)] if source is None else []
+        going = {(entry.namespace, entry.id) for entry in tombstones.dead(buried, held.values())}
+        for item in _operations(items):
+            operation = self._moved(item, source)
+            if isinstance(operation, Retire) and operation.cause != "forgotten":
+                entry = held.get((operation.namespace, operation.id))
+                if entry is not None and entry.status is Status.ACTIVE and self._is_news(operation):
+                    going.add((operation.namespace, operation.id))
+        if going:
+            raise LegalHoldError(
+                f"the file would delete, release or prune {len(going)} memories that are under a legal hold;"
+                " nothing was imported",
+                hint="Lift the hold, or import into another namespace: `memgraph hold list`, `memgraph hold lift ID`.",
+            )
+
+    def _is_news(self, operation: Retire) -> bool:
+        """Whether it happened after all that is known of its memory."""
+        line = self._backend.lineage(operation.namespace, operation.id, self._now())
+        return line is None or all(
+            event.version < operation.version for event in line.events if event.id == operation.id
+        )
 
     def _taken(self, operations: builtins.list[Operation | Unknown]) -> set[tuple[str, str]]:
         """The namespaces and ids that name other content here. Refuses another namespace, and stamps from the future."""
@@ -1532,6 +1593,12 @@ def _changes(going: Sequence[Entry], coming: Sequence[Entry]) -> Iterator[Change
     """What would be, if some memories are released and others come back."""
     for entries, after in ((going, Status.RELEASED), (coming, Status.ACTIVE)):
         yield from (Change(id=each.id, key=each.key, before=each.status, after=after) for each in entries)
+
+
+def _holds_any(item: Operation | Unknown | dict[str, Any], texts: Sequence[str]) -> bool:
+    """Whether a text stands anywhere in what a store gives for an export."""
+    told = json.dumps(item, default=str) if isinstance(item, dict) else json.dumps(item.model_dump(mode="json"))
+    return any(json.dumps(text)[1:-1] in told for text in texts)
 
 
 def _unseen(plan: PurgePlan) -> PurgePlan:

@@ -266,16 +266,14 @@ def _show_sample(call: Call, plan: PurgePlan) -> None:
         call.note(line)
     if call.as_json or call.quiet or not is_terminal(sys.stderr):
         return
-    from memgraph.backends.base import Scope
-
-    memory = call.memory()
-    shown = itertools.islice(
-        memory.backend.select(Scope(plan.namespace, plan.subtree), plan.selector, plan.at), _SAMPLE
-    )
-    for number, entry in enumerate(shown, 1):
-        call.note(f"  {entry.namespace}  {entry.id}  {entry.content[:80]}")
-        if number == _SAMPLE and plan.total > number:
-            call.note(f"  and {plan.total - number} more")
+    memory, shown = call.memory(), 0
+    for path, id in itertools.islice(((path, id) for path, ids in plan.ids.items() for id in ids), _SAMPLE):
+        entry = memory.backend.get(path, [id], plan.at).get(id)
+        if entry is not None:
+            call.note(f"  {path}  {id}  {entry.content[:80]}")
+            shown += 1
+    if plan.total > shown:
+        call.note(f"  and {plan.total - shown} more")
 
 
 def _verify(call: Call, path: Path, selector: dict[str, Any], texts: tuple[str, ...], key_file: str | None) -> None:

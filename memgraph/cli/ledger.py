@@ -102,8 +102,9 @@ def _act_line(act: Act, namespace: str) -> str:
         details["replaced already"] = len(tokens)
     receipt = details.pop("receipt", None)
     if receipt is not None:
-        scrubbed = {"files scrubbed": "yes" if details["scrubbed"] else "no"} if "scrubbed" in details else {}
-        details = {"receipt": receipt["id"], "memories": receipt["removed"].get("memories", 0), **scrubbed}
+        became = [name for name in ("scrubbed", "pending", "refused") if name in details]
+        since: dict[str, Any] = {name: "yes" if details.pop(name) else "no" for name in became}
+        details = {"receipt": receipt["id"], "memories": receipt["removed"].get("memories", 0), **since, **details}
     told = ", ".join(f"{name}: {value}" for name, value in details.items())
     where = "" if act.namespace == namespace else f"  in {escape(act.namespace)}"
     return f"{when(act.at)}  {act.what}{where}  {escape(told)}" + (f"  by {escape(act.by)}" if act.by else "")

@@ -76,7 +76,7 @@ def import_command(
     Importing twice changes nothing. Into a store that holds memories it asks first. Lines that cannot be taken, such as those of
     an id that names another memory there, are left out, listed with their numbers and reasons, and make it end with exit
     code 6. An export that was damaged or cut is refused as a whole. The file may be UTF-8 or UTF-16, with a byte order mark
-    or without, with line ends of any system.
+    or without, with LF or CRLF at the ends of lines.
     """
     if format_ == "jsonl" and (mapping or timezone):
         raise click.UsageError("--map and --timezone go with --format chat.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from memgraph import checks
-from memgraph.errors import InvalidInputError, MemgraphError, PurgedError
+from memgraph.errors import ConflictError, InvalidInputError, MemgraphError, PurgedError
 from memgraph.models import Entry, Trust
 from memgraph.textlines import Skip, judge, utf8_lines
 
@@ -27,6 +28,11 @@ _NAMES: Final = ("id", "key", "kind", "subject", "source", "actor", "session", "
 _LABELS: Final = ("title", "reason")
 FIELDS: Final = ("content", *_NAMES, *_LABELS, *_TIMES, "tags", "aliases", "metadata", "trust", "pinned", "confidence")
 _TURN: Final = uuid.UUID("8a0f3c52-5f0b-5a3e-9d0c-6b1f5b7c2e11")  # the root of the ids made here; never to change
+
+
+_TAKEN: Final = ConflictError(
+    "its id names a memory with other content, or another key, there", hint="Map another field as the id, or none."
+)
 
 
 def import_chat(
@@ -49,24 +55,29 @@ def import_chat(
     refuses the whole. by: who imports, for the audit; else the operating system's user.
 
     Without a mapped `id`, the id is made of the turn's place in the file and its values. The whole file is checked
-    before anything is written. Raises InvalidInputError naming the lines (in an array, the elements), counted from 1; then
-    nothing was written. A turn that was purged stays so and is passed over. What `remember_many` refuses for what is stored
-    already (ConflictError) stops at its batch of 1,000; earlier ones stay, and the import can simply be repeated.
+    before anything is written. Raises InvalidInputError naming the lines (in an array, the elements), counted from 1, and
+    ConflictError for ids that name other memories there; then nothing was written. A turn that was purged stays so and is
+    passed over.
     """
     fields = _fields(mapping)
     zone = _zone(timezone)
     source = Path(path)
     seen: dict[tuple[str | None, str], tuple[str, str | None]] = {}
+    lines: dict[tuple[str | None, str], list[int]] = {}
     bad: dict[int, MemgraphError] = {}
     for number, row in _rows(source):
         try:
             namespace, turn = _turn(number, row, fields, zone)
             if seen.setdefault((namespace, turn["id"]), says := (turn["content"], turn.get("key"))) != says:
                 raise InvalidInputError("an earlier turn with other content has this id")
+            lines.setdefault((namespace, turn["id"]), []).append(number)
         except InvalidInputError as error:
             bad[number] = error
-    judge(bad, len(seen), skip)
-    new = done = 0
+    taken = _taken(memory, seen)
+    bad |= {number: _TAKEN for name in taken for number in lines[name]}
+    judge(bad, len(seen) - len(taken), skip)
+    done = 0
+    news: Counter[str | None] = Counter()
     waiting: dict[str | None, list[dict[str, Any]]] = {}
     for number, row in _rows(source):
         if number in bad:
@@ -76,22 +87,43 @@ def import_chat(
         batch.append(turn)
         if len(batch) < _BATCH:
             continue
-        new += _remember(memory, namespace, waiting.pop(namespace))
+        news[namespace] += _remember(memory, namespace, waiting.pop(namespace))
         done += _BATCH
         if progress is not None:
             progress(done)
     for namespace, batch in waiting.items():
-        new += _remember(memory, namespace, batch)
+        news[namespace] += _remember(memory, namespace, batch)
         done += len(batch)
         if progress is not None:
             progress(done)
-    memory._note_import(new, by)
-    return new
+    for namespace, new in news.items():
+        _place(memory, namespace)._note_import(new, by)
+    return sum(news.values())
+
+
+def _place(memory: Memory, namespace: str | None) -> Memory:
+    return memory if namespace is None else memory.namespace(namespace)
+
+
+def _taken(
+    memory: Memory, seen: Mapping[tuple[str | None, str], tuple[str, str | None]]
+) -> set[tuple[str | None, str]]:
+    """Which of these ids name memories with other content, or another key, in the store."""
+    found: set[tuple[str | None, str]] = set()
+    for namespace in {namespace for namespace, _ in seen}:
+        place = _place(memory, namespace)
+        ids = [id for path, id in seen if path == namespace]
+        for start in range(0, len(ids), _BATCH):
+            known = place.backend.get(place.path, ids[start : start + _BATCH], datetime.now(UTC))
+            found |= {
+                (namespace, id) for id, entry in known.items() if (entry.content, entry.key) != seen[namespace, id]
+            }
+    return found
 
 
 def _remember(memory: Memory, namespace: str | None, batch: list[dict[str, Any]]) -> int:
     """Remember a batch; returns how many of it were new."""
-    place = memory if namespace is None else memory.namespace(namespace)
+    place = _place(memory, namespace)
     ids = [turn["id"] for turn in batch]
     known = place.backend.get(place.path, ids, datetime.now(UTC))
     try:

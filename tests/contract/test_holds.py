@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -84,6 +86,48 @@ def test_what_is_held_is_not_pruned(memory: Memory, clock: FrozenClock) -> None:
     assert memory.get(held.id).status is Status.ACTIVE
     memory.lift_hold(hold.id)
     assert memory.consolidate().pruned == (held.id,)
+
+
+@pytest.mark.parametrize("selector", [{"ids": ["e"]}, {"subject": "ada"}, {"everything": True}])
+def test_an_import_does_not_take_what_is_held(
+    memory: Memory, make_memory: Callable[..., Memory], clock: FrozenClock, tmp_path: Path, selector: dict[str, Any]
+) -> None:
+    """Neither by what was purged where it comes from, nor by a release there; nothing of it comes in."""
+    other = make_memory(store="spare")
+    other.remember("evidence", id="e", subject="ada")
+    other.export_to(tmp_path / "before")
+    clock.advance()
+    released = other.release("evidence")
+    other.export_to(tmp_path / "released")
+    other.undo(released.id)
+    clock.advance()
+    other.purge(selector)
+    other.remember("new", id="new")
+    other.export_to(tmp_path / "purged")
+    memory.import_from(tmp_path / "before")
+    hold = memory.hold({"subject": "ada"})
+    for file in ("released", "purged"):
+        for skip in (None, lambda *_: None):
+            with pytest.raises(LegalHoldError):
+                memory.import_from(tmp_path / file, skip=skip)
+    assert [(entry.id, entry.status) for entry in memory.list({"status": "any"})] == [("e", "active")]
+    memory.import_from(tmp_path / "before")
+    memory.lift_hold(hold.id)
+    memory.import_from(tmp_path / "purged")
+    assert [entry.id for entry in memory.list({"status": "any"})] == ["new"]
+    assert [act.what for act in memory.audit()].count("import") == 2, "one that only deletes is one too"
+
+
+def test_an_undo_does_not_take_what_is_held_out_of_use(memory: Memory, clock: FrozenClock) -> None:
+    entry = memory.remember("evidence", key="k")
+    memory.forget(key="k")
+    clock.advance()
+    back = memory.restore(entry.id)
+    (restored,) = [act.details["changeset"] for act in memory.audit() if act.what == "restore"]
+    memory.hold({"key": "k"})
+    with pytest.raises(LegalHoldError):
+        memory.undo(restored)
+    assert memory.current("k") == memory.get(back.id)
 
 
 @pytest.mark.parametrize("selector", [{}, {"text": "x", "lineage": True}])
@@ -190,6 +234,25 @@ def test_the_audit_of_a_subtree_tells_of_what_was_emptied_too(memory: Memory, cl
     acts = memory.audit(subtree=True)
     assert [act.what for act in acts] == ["forget", "forget", "purge"]
     assert [act.namespace for act in acts][:2] == [memory.path, below.path]
+
+
+def test_an_audit_tells_what_was_done_from_above(memory: Memory, clock: FrozenClock, tmp_path: Path) -> None:
+    """Where it reached down; what was done to the namespace above alone is not told below."""
+    below = memory.namespace("ada")
+    below.remember("a", id="a")
+    memory.remember("b", id="b")
+    memory.hold({"tags": ["x"]})
+    clock.advance()
+    memory.lift_hold(memory.hold({"tags": ["y"]}, subtree=True).id)
+    clock.advance()
+    memory.purge({"ids": ["a"]}, subtree=True, by="joe")
+    clock.advance()
+    lines = [{"text": "hello", "who": "ada"}, {"text": "hi", "who": ""}]
+    (tmp_path / "talk").write_text("\n".join(map(json.dumps, lines)))
+    import_chat(memory, tmp_path / "talk", {"content": "text", "namespace": "who"})
+    told = [(act.what, act.namespace) for act in below.audit()]
+    assert told == [("hold", memory.path), ("lift", memory.path), ("purge", memory.path), ("import", below.path)]
+    assert [act.what for act in memory.audit()] == ["hold", "hold", "lift", "purge", "import"]
 
 
 def test_a_purge_that_was_begun_and_not_finished_is_told_by_the_check(memory: Memory, clock: FrozenClock) -> None:

@@ -193,6 +193,17 @@ def test_an_id_that_is_not_there_yet_is_refused_when_it_arrives(
     assert memory.remember("x", id="third").id == "third", "only what was meant without a condition is dead"
 
 
+def test_a_second_look_finds_a_text_that_is_still_there(memory: Memory) -> None:
+    """Byte for byte in files, and in all that a server gives, wherever it stands."""
+    memory.remember("gone", id="a", subject="ann")
+    memory.remember("something else", id="b", reason="because of CANARY", metadata={"deep": ["Grüße"]})
+    receipt = memory.purge({"subject": "ann"})
+    assert memory.verify_purge(receipt, texts=["nowhere"]).ok
+    for text in ("CANARY", "Grüße"):
+        check = memory.verify_purge(receipt, texts=["nowhere", text])
+        assert not check.ok or str(memory.backend.name) == "local", "a store in memory has no bytes to look at"
+
+
 def test_unknown_ids_are_counted(memory: Memory) -> None:
     """A receipt says how many of the ids asked for were not there, and holds no content."""
     memory.remember("the zebra", id="known", key="private-key")

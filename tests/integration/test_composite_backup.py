@@ -93,3 +93,24 @@ def test_a_server_alone_says_how_it_is_copied(neo4j_server: Server, namespace: s
         with Memory.open(tmp_path / "file.db", namespace=namespace) as file:
             assert file.import_from(tmp_path / "x.jsonl") == 1
             assert file.current("k").id == "a"
+
+
+def test_what_waits_for_the_primary_outlives_a_restore(neo4j_server: Server, namespace: str, tmp_path: Path) -> None:
+    """A purge by a text that was queued while the primary was away is carried out there all the same."""
+    path, backup = tmp_path / "a.db", tmp_path / "a.backup"
+    with replica(tmp_path / "b.db", namespace, neo4j_server) as other:
+        mine = replica(path, namespace, neo4j_server)
+        mine.remember("old", id="old")
+        synced(mine)
+        Memory(mine.backend).backup(backup)
+        other.remember("a canary that only the primary has", id="theirs")
+        synced(other)
+        sides(mine).link.breaker.fail("it was cut")
+        assert mine.purge({"text": "canary"}).pending
+        mine.close()
+        restore(path, backup)
+        mine = replica(path, namespace, neo4j_server)
+        synced(mine)
+        assert set(held(neo4j_server, namespace)) == {"old"}
+        assert not list(tmp_path.glob("*-purge-key"))
+        mine.close()

@@ -745,6 +745,52 @@ def test_holds_and_what_was_done_outlive_a_restore(memory: Memory, copy: Path, p
     assert (restored.by, restored.details["gone"]) == ("ops", 1)
 
 
+def test_a_restore_that_would_take_what_is_held_out_of_use_is_refused(
+    memory: Memory, copy: Path, path: Path, clock: FrozenClock
+) -> None:
+    memory.remember("evidence", id="e", subject="bob")
+    clock.advance()
+    released = memory.release("evidence")
+    memory.backup(copy)
+    clock.advance()
+    memory.undo(released.id)
+    memory.hold({"subject": "bob"})
+    with pytest.raises(LegalHoldError):
+        restore(path, copy)
+    assert memory.get("e").status == "active"
+
+
+def test_a_damaged_index_is_damage(memory: Memory, copy: Path, path: Path) -> None:
+    """It would find one memory under the id of another."""
+    memory.remember_many([{"content": f"row {n}", "id": f"r{n:03d}"} for n in range(200)])
+    memory.backup(copy)
+    data = copy.read_bytes()
+    found = [at for at in range(len(data)) if data.startswith(b"r066", at)]
+    assert len(found) > 1, "in the table and in an index"
+    told = 0
+    for at in found:
+        copy.write_bytes(data[: at + 3] + b"7" + data[at + 4 :])
+        try:
+            verify(copy)
+        except StoreCorruptError:
+            told += 1
+    assert told == len(found)
+    copy.write_bytes(data)
+    assert verify(copy).memories == 200
+
+
+def test_a_text_that_is_none_is_damage_and_is_not_repeated(memory: Memory, copy: Path, path: Path) -> None:
+    memory.remember("a canary in a text")
+    memory.backup(copy)
+    data = copy.read_bytes()
+    assert b"a canary in" in data
+    copy.write_bytes(data.replace(b"a canary in", b"a can\xffry in"))
+    for attempt in (lambda: verify(copy), lambda: restore(path, copy)):
+        with pytest.raises(StoreCorruptError) as refused:
+            attempt()
+        assert "can" not in str(refused.value).replace("cannot", "")
+
+
 def test_a_restore_that_would_take_what_is_held_is_refused(memory: Memory, copy: Path, path: Path) -> None:
     memory.remember("one", id="one", subject="bob")
     memory.backup(copy)

@@ -155,10 +155,20 @@ def test_one_id_with_two_contents_is_named_before_anything_is_written(memory: Me
 
 
 def test_an_id_that_is_taken_in_the_store_is_a_conflict(memory: Memory, tmp_path: Path) -> None:
-    memory.remember("other", id="a")
-    with pytest.raises(ConflictError):
-        import_chat(memory, lines(tmp_path / "x", [{"id": "a", "content": "x"}]), {"content": "content", "id": "id"})
-    assert memory.get("a").content == "other"
+    """Named by its line before anything is written; with somebody who hears of it the others come in."""
+    memory.namespace("b").remember("other", id="t1100")
+    turns = [{"id": f"t{n}", "content": f"turn {n}", "who": "a" if n < 1050 else "b"} for n in range(1200)]
+    path = lines(tmp_path / "x", turns)
+    mapping = {"content": "content", "id": "id", "namespace": "who"}
+    with pytest.raises(ConflictError, match=r"line 1101: .*nothing was imported"):
+        import_chat(memory, path, mapping)
+    assert memory.count(subtree=True) == 1
+    bad: list[int] = []
+    assert import_chat(memory, path, mapping, skip=lambda number, _: bad.append(number), by="ada") == 1199
+    assert bad == [1101]
+    assert memory.namespace("b").get("t1100").content == "other"
+    told = [(act.namespace, act.by, act.details["news"]) for act in memory.audit(subtree=True)]
+    assert sorted(told) == [(f"{memory.path}/a", "ada", 1050), (f"{memory.path}/b", "ada", 149)]
 
 
 @pytest.mark.parametrize(

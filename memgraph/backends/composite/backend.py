@@ -52,7 +52,7 @@ T = TypeVar("T")
 
 DEADLINE: Final = 0.8  # seconds: connecting and reads
 PUSH_TIMEOUT: Final = 30.0  # seconds: slow is not down
-_PATIENT: Final = 3.0  # seconds more that a sync waits for a sign of life over a slow way
+_PATIENT: Final = 3.0  # seconds for a first contact, and more for a sync over a slow way
 _RETRY_TIME: Final = 5.0  # seconds: of what a caller waits for, such as a condition that others contend for
 
 
@@ -66,8 +66,7 @@ class CompositeBackend:
     write_concern: "local" returns when a write is durable here, "primary" when the primary has it.
     deadline: seconds that a read waits. pull_every: seconds between pulls in the background; None for no thread: then the
     queue is pushed when something waits for it, and by `sync`.
-    max_clock_drift: seconds that versions may run ahead of the primary's clock. patient: the primary once more, with a deadline
-    between the two, for a sync over a slow way.
+    max_clock_drift: seconds that versions may run ahead of the primary's clock. patient: the primary once more, as for Link.
     """
 
     name = "composite"
@@ -87,10 +86,9 @@ class CompositeBackend:
     ) -> None:
         self.local, self.primary = local, primary
         self.mode, self.write_concern, self.deadline = mode, write_concern, deadline
-        self.link = Link(local, primary, pusher or primary, pull_every, max_clock_drift, deadline)
+        self.link = Link(local, primary, pusher or primary, pull_every, max_clock_drift, deadline, patient)
         self.here: Backend = local
-        self.reading = Reading(self.link, deadline, patient)
-        self._patient = patient
+        self.reading = Reading(self.link, deadline)
         self.near: Backend = self if mode == "local_first" else _Near(self)
         if self.link.outbox.newest() or self.link.outbox.selectors():
             self.link.wake()
@@ -355,7 +353,7 @@ class CompositeBackend:
         if self.local.database.closed:
             return
         self.link.close(self.deadline)
-        for side in (self.primary, self.link.pusher, self._patient):
+        for side in (self.primary, self.link.pusher, self.link.patient):
             if side is not None:
                 side.close()
         self.link.join()

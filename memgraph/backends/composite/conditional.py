@@ -22,7 +22,7 @@ def write(whole: CompositeBackend, drafts: Sequence[Draft]) -> list[Entry | str]
     until = time.monotonic() + whole.deadline
     ids = [draft.operation.id for draft in drafts if isinstance(draft.operation, Remember)]
     whole.link.complain()
-    if not whole.link.breaker.closed:
+    if not whole.link.breaker.closed or whole.link.in_doubt:  # somebody has waited for it already
         raise _unjudged(whole)
     for path in dict.fromkeys(draft.operation.namespace for draft in drafts):
         scope = Scope(path)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
 import memgraph.operations as ops
-from memgraph.backends.base import Primary, Scope
+from memgraph.backends.base import Backend, Primary, Scope
 from memgraph.backends.local.outbox import Outbox, Unit
-from memgraph.ledger import Ledger
+from memgraph.checks import from_micros
+from memgraph.ledger import REFUSED, Ledger, operator
 from memgraph.models import Entry, Selector
 
-__all__ = ["held", "objections"]
+__all__ = ["held", "note_refusal", "objections"]
 
 _Entries = Callable[[], Iterable[Entry]]
 _CLASH: Final = (
@@ -41,6 +43,14 @@ def objections(outbox: Outbox, primary: Primary, units: Sequence[Unit], now: dat
                     f"a legal hold on the primary covers it ({hold}); queue it again when that is lifted"
                 )
     return found
+
+
+def note_refusal(local: Backend, unit: Unit) -> None:
+    """Write down that a purge was not carried out on the primary, as the audit tells of its receipt there too."""
+    for path, receipt in {(each.namespace, each.receipt) for each in unit.operations if isinstance(each, ops.Purge)}:
+        if receipt:
+            ledger = Ledger(local, path, lambda: from_micros(time.time_ns() // 1000))
+            ledger.note(REFUSED, operator(), {"refused": receipt})
 
 
 def held(primary: Primary, path: str, entries: _Entries, now: datetime) -> str | None:

@@ -54,7 +54,8 @@ _CONNECTION: Final = (AuthError, StoreVersionError, UnsupportedError, ReadOnlyEr
 class Link:
     """The one way between a store and its primary. Safe for threads and forks; the thread starts when there is work.
 
-    primary: asked by callers, with short deadlines. pusher: the same one with long deadlines, for the queue.
+    primary: asked by callers, with short deadlines. pusher: the same one with long deadlines, for the queue. patient: the same with
+    a deadline between the two, for the first contact, as a server may have just started, and for a sync over a slow way.
     pull_every: seconds between pulls of what others wrote; None: no thread, what waits is pushed when it is waited for.
     max_drift: seconds that a version may run ahead of the primary's clock. deadline: seconds without an answer to a push after
     which somebody who waits for it has the primary asked for a sign of life. taken: how many operations the primary took so far.
@@ -68,8 +69,9 @@ class Link:
         pull_every: float | None,
         max_drift: float,
         deadline: float,
+        patient: Primary | None = None,
     ) -> None:
-        self.local, self.primary, self.pusher = local, primary, pusher
+        self.local, self.primary, self.pusher, self.patient = local, primary, pusher, patient
         self.outbox = Outbox(local)
         self.puller = Puller(local, self.outbox, primary, pusher, queued=self.wake, stuck=self._suspect)
         self.breaker = Breaker()
@@ -285,7 +287,7 @@ class Link:
         """The next units, up to one that runs ahead of the primary's clock."""
         units = self.outbox.units(self._rows)
         if units and self.drift is None:
-            self.look_at_clock()
+            self.look_at_clock(self.patient)
         ahead = (self.local.wall() + (self.drift or 0.0) + self._max_drift) * 1000
         due = []
         for unit in units:
@@ -299,8 +301,10 @@ class Link:
     def _without_what_must_not(self, units: Sequence[Unit]) -> Sequence[Unit]:
         """These units without purges that would take what they must not there: such are set aside."""
         against = guard.objections(self.outbox, self.pusher, units, from_micros(time.time_ns() // 1000))
-        for number, reason in against.items():
-            self._set_aside(number, reason, {})
+        for unit in units:
+            if unit.number in against:
+                self._set_aside(unit.number, against[unit.number], {})
+                guard.note_refusal(self.local, unit)
         return [unit for unit in units if unit.number not in against]
 
     def _send(self, units: Sequence[Unit]) -> int:
@@ -409,7 +413,7 @@ class Link:
         if self._pull_every is None:
             return self._push_now(number, scope)
         began = time.monotonic()
-        doubt = self._deadline / 8  # the sign of life has a deadline too, and the caller is to wait for one only
+        doubt = self._deadline  # not sooner: a server that has just started is slow, not down
         while self.breaker.closed and not self.held:
             with self._progress:
                 self._progress.wait(min(_LOOK, max(0.0, began + seconds - time.monotonic())))

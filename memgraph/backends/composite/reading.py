@@ -27,10 +27,10 @@ _UNPULLED: Final = "catching up: what others wrote has not been pulled yet; the 
 
 
 class Reading:
-    """Reads over a link. Safe for threads. deadline (seconds), patient: as for CompositeBackend."""
+    """Reads over a link. Safe for threads. deadline (seconds): as for CompositeBackend."""
 
-    def __init__(self, link: Link, deadline: float, patient: Primary | None) -> None:
-        self.link, self.deadline, self._patient = link, deadline, patient
+    def __init__(self, link: Link, deadline: float) -> None:
+        self.link, self.deadline = link, deadline
         self.local, self.primary = link.local, link.primary
         self._patience = Patience()
 
@@ -165,7 +165,7 @@ class Reading:
 
     def _answers_slowly(self) -> bool:
         try:
-            return self._patient is not None and self._patient.ping() > 0
+            return self.link.patient is not None and self.link.patient.ping() > 0
         except UnavailableError:
             return False
 

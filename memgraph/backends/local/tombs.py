@@ -1,21 +1,18 @@
 """What is left of a purge: keyed hashes that say which writes stay dead, and say nothing else.
 
-hash = HMAC-SHA256(secret, field NUL namespace NUL value). Fields are those that a purge can name, `id`, and `slot`: the key
-whose newest version was purged, so that nothing older takes its place. `space` is the same of the namespace alone: a tombstone
-counts in its own namespace only, whatever a file that it came from says. Every known secret is tried, as secrets travel with
-the tombstones they made.
+Hashes are those of `rules.tombstones`. `space` binds a tombstone to its own namespace, whatever a file that it came from says.
+Every known secret is tried, as secrets travel with the tombstones they made.
 """
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import secrets
 import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from memgraph.operations import PURGE_FIELDS, Remember
+from memgraph.rules.tombstones import digest
 
 __all__ = ["Tombs", "adopt", "adopted", "carry", "export", "take_in"]
 
@@ -40,7 +37,7 @@ class Tombs:
     def _versions(self, namespace: str, field: str, value: str) -> list[str]:
         found = []
         for _, secret in self._secrets:
-            bound = _digest(secret, field, namespace, value), _digest(secret, "space", namespace, "")
+            bound = digest(secret, field, namespace, value), digest(secret, "space", namespace, "")
             row = self._connection.execute(
                 "select version from tombstone where hash = ? and space = ?", bound
             ).fetchone()
@@ -83,8 +80,8 @@ class Tombs:
             self._secrets = [(secrets.token_hex(4), secrets.token_bytes(32))]
             self._connection.executemany("insert into secret values(?, ?)", self._secrets)
         name, secret = self._secrets[0]
-        digest, space = _digest(secret, field, namespace, value), _digest(secret, "space", namespace, "")
-        return self._connection.execute(_INSERT, (digest, space, version, name, receipt)).rowcount > 0
+        found, space = digest(secret, field, namespace, value), digest(secret, "space", namespace, "")
+        return self._connection.execute(_INSERT, (found, space, version, name, receipt)).rowcount > 0
 
 
 def export(connection: sqlite3.Connection, namespaces: Iterable[str]) -> Iterable[dict[str, Any]]:
@@ -95,11 +92,11 @@ def export(connection: sqlite3.Connection, namespaces: Iterable[str]) -> Iterabl
         for name, secret in secrets_:
             rows = connection.execute(
                 "select hash, version, receipt from tombstone where space = ? and secret = ? order by version, hash",
-                (_digest(secret, "space", path, ""), name),
+                (digest(secret, "space", path, ""), name),
             )
             found += [
-                {"tombstone": digest.hex(), "namespace": path, "version": version, "secret": name, "receipt": receipt}
-                for digest, version, receipt in rows
+                {"tombstone": each.hex(), "namespace": path, "version": version, "secret": name, "receipt": receipt}
+                for each, version, receipt in rows
             ]
     needed = {item["secret"] for item in found}
     yield from ({"secret": name, "value": value.hex()} for name, value in secrets_ if name in needed)
@@ -117,7 +114,7 @@ def take_in(connection: sqlite3.Connection, items: Iterable[dict[str, Any]]) -> 
                 values: tuple[Any, ...] = (item["secret"], secret)
                 changed += connection.execute("insert or ignore into secret values(?, ?)", values).rowcount
         elif item["secret"] in known:
-            space = _digest(known[item["secret"]], "space", item["namespace"], "")
+            space = digest(known[item["secret"]], "space", item["namespace"], "")
             values = (bytes.fromhex(item["tombstone"]), space, item["version"], item["secret"], item["receipt"])
             changed += connection.execute(_INSERT, values).rowcount
     return changed
@@ -141,7 +138,3 @@ def adopt(connection: sqlite3.Connection, items: Sequence[dict[str, Any]]) -> No
     """Know these secrets, and make new tombstones with the first of them."""
     take_in(connection, items)
     connection.execute("insert or replace into meta values('secret', ?)", (items[0]["secret"],))
-
-
-def _digest(secret: bytes, field: str, namespace: str, value: str) -> bytes:
-    return hmac.digest(secret, f"{field}\0{namespace}\0{value}".encode(), hashlib.sha256)

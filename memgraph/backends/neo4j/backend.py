@@ -46,6 +46,7 @@ __all__ = ["Neo4jBackend"]
 
 _PATIENCE: Final = 10.0  # seconds that an administrator waits for a busy server to react
 _UNSENT: Final = "what other replicas have not sent yet: purge again when they have synced"
+_NAME: Final = "the name of the namespace, which its feed and tombstones bear on the server"
 _NOT_REACHED: Final = ("backups and exports made before", "the server's transaction logs until they rotate")
 
 
@@ -297,7 +298,11 @@ class Neo4jBackend:
             removed=purge.removed(counts),
             scrubbed=False,
             tombstones=counts.get("new", 0),
-            not_reached=_NOT_REACHED if says_all(plan.selector) else (*_NOT_REACHED, _UNSENT),
+            not_reached=(
+                *_NOT_REACHED,
+                *(() if says_all(plan.selector) else (_UNSENT,)),
+                *((_NAME,) if plan.selector.everything else ()),
+            ),
             unknown_ids=len(set(plan.selector.ids) - {id for ids in plan.ids.values() for id in ids}),
         )
 

@@ -1,4 +1,4 @@
-"""Hashes that tombstones are found by: HMAC-SHA256(secret, field NUL namespace NUL value), as hexadecimal text.
+"""Hashes that tombstones are found by, those of `rules.tombstones` as hexadecimal text.
 
 The secrets live in the store. A purge makes its hashes with the first of them by name; every known secret is tried, as
 secrets travel with the tombstones that they made.
@@ -6,11 +6,10 @@ secrets travel with the tombstones that they made.
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from memgraph.rules.tombstones import digest
 from memgraph.storage.bolt import Runner
 
 __all__ = ["Secrets", "SecretsOf"]
@@ -35,8 +34,7 @@ class Secrets:
 
     def all(self, field: str, namespace: str, value: str) -> list[str]:
         """Every hash that a tombstone of this value may have; the first is the one that a new tombstone gets."""
-        text = f"{field}\0{namespace}\0{value}".encode()
-        return [hmac.digest(secret, text, hashlib.sha256).hex() for _, secret in self._known]
+        return [digest(secret, field, namespace, value).hex() for _, secret in self._known]
 
     def one(self, field: str, namespace: str, value: str) -> str:
         """The hash of a new tombstone."""

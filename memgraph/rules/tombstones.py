@@ -1,0 +1,42 @@
+"""What a tombstone says: a keyed hash of what was purged, and the version up to which it stays dead.
+
+hash = HMAC-SHA256(secret, field NUL namespace NUL value). Fields are `id`, those that a purge can name, `slot`: the key whose
+newest version was purged, so that nothing older takes its place, and `space`: the namespace alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from memgraph.models import Entry
+from memgraph.operations import PURGE_FIELDS
+
+__all__ = ["dead", "digest"]
+
+
+def digest(secret: bytes, field: str, namespace: str, value: str) -> bytes:
+    """The hash that a tombstone of a value is found by."""
+    return hmac.digest(secret, f"{field}\0{namespace}\0{value}".encode(), hashlib.sha256)
+
+
+def dead(items: Iterable[dict[str, Any]], entries: Iterable[Entry]) -> Iterator[Entry]:
+    """Which of these memories the tombstones of an export take. items: its secrets and tombstones."""
+    secrets: list[bytes] = []
+    versions: dict[str, str] = {}
+    for item in items:
+        if "tombstone" in item:
+            versions[item["tombstone"]] = max(item["version"], versions.get(item["tombstone"], ""))
+        else:
+            secrets.append(bytes.fromhex(item["value"]))
+    for entry in entries:
+        values = {field: getattr(entry, field) for field in PURGE_FIELDS}
+        stands_for = entry.restores_version or entry.version
+        for secret in secrets:
+            ids = [digest(secret, "id", entry.namespace, id).hex() for id in (entry.id, entry.restores) if id]
+            named = [digest(secret, field, entry.namespace, value).hex() for field, value in values.items() if value]
+            if any(each in versions for each in ids) or any(versions.get(each, "") >= stands_for for each in named):
+                yield entry
+                break
