@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -311,6 +312,10 @@ class Primary(Backend, Protocol):
     @property
     def where(self) -> str:
         """Its address, without credentials."""
+        ...
+
+    def within(self, seconds: float) -> AbstractContextManager[None]:
+        """Have all that this thread reads meanwhile take no longer than this; else that is UnavailableError."""
         ...
 
     def ping(self) -> float:

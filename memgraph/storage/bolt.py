@@ -32,7 +32,7 @@ from memgraph.errors import (
     UnsupportedError,
 )
 from memgraph.storage.bolt_errors import LOST, is_again, is_ahead_of_the_server, is_out_of_memory, translated
-from memgraph.storage.bolt_watch import Flight, Watch, give_up
+from memgraph.storage.bolt_watch import Flight, SlowError, Watch, give_up
 from memgraph.storage.queries import statement
 
 __all__ = ["MINIMUM", "SCHEMES", "Again", "Bolt", "OutcomeUnknownError", "Runner", "require_version", "version_of"]
@@ -109,6 +109,7 @@ class Bolt:
         self.where = f"{parts.scheme}://{parts.netloc}" + (f"/{database}" if database else "")
         self.timeout, self._retry_time, self._limit, self._pool = timeout, retry_time, statement_limit, pool
         self._read_limit = read_limit
+        self._budget = threading.local()
         self.version: tuple[int, ...] = ()
         self._closed = False
         self._refused: MemgraphError | None = None
@@ -131,6 +132,16 @@ class Bolt:
         self._on_fork.append(call)
 
     # ---- running
+
+    @contextmanager
+    def within(self, seconds: float) -> Iterator[None]:
+        """Have all that this thread reads meanwhile take no longer than this; what would raises UnavailableError that is slow."""
+        before = getattr(self._budget, "until", None)
+        self._budget.until = time.monotonic() + seconds
+        try:
+            yield
+        finally:
+            self._budget.until = before
 
     def run(self, name: str, /, **parameters: Any) -> Rows:
         """Run one reading statement in a transaction of its own."""
@@ -213,14 +224,14 @@ class Bolt:
     def _session(self, access: str, attempt: _Attempt) -> Iterator[neo4j.Session]:
         driver = self._connected()
         with self._watch.turn(self._slots, self.where):
-            session = driver.session(
-                database=self.database, bookmark_manager=self._bookmarks, default_access_mode=access, fetch_size=2000
-            )
             limit = (
                 self._limit + self.timeout
             )  # by then the server has ended it, or a connection that looks sound is not
-            if access == neo4j.READ_ACCESS and self._read_limit is not None:
-                limit = self._read_limit
+            if access == neo4j.READ_ACCESS:
+                limit = self._limit_of_read(limit)
+            session = driver.session(
+                database=self.database, bookmark_manager=self._bookmarks, default_access_mode=access, fetch_size=2000
+            )
             with self._watch.over(session, self.where, limit) as attempt.flight:
                 try:
                     yield session
@@ -234,6 +245,14 @@ class Bolt:
                         session.close()
                     except (Neo4jError, DriverError, OSError):
                         pass  # what was read or committed stays so; a broken connection leaves the pool by itself
+
+    def _limit_of_read(self, limit: float) -> float:
+        """Seconds that a reading statement of this thread may take now."""
+        until = getattr(self._budget, "until", None)
+        left = limit if until is None else until - time.monotonic()
+        if left <= 0:
+            raise SlowError(f"{self.where} did not answer in time", hint="Try again later.")
+        return min(limit, left, limit if self._read_limit is None else self._read_limit)
 
     # ---- connecting
 

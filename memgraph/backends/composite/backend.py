@@ -154,8 +154,14 @@ class CompositeBackend:
 
     # ---- reading
 
-    def _read(self, scope: Scope, ask: Callable[[Backend], T], enough: Callable[[T], bool] | None = None) -> Answer[T]:
-        return self.reading.answer(self.mode, scope, ask, enough)
+    def _read(
+        self,
+        scope: Scope,
+        ask: Callable[[Backend], T],
+        enough: Callable[[T], bool] | None = None,
+        endless: bool = False,
+    ) -> Answer[T]:
+        return self.reading.answer(self.mode, scope, ask, enough, endless)
 
     def get(self, namespace: str, ids: Sequence[str], now: datetime) -> dict[str, Entry]:
         """The memories with these ids."""
@@ -213,7 +219,7 @@ class CompositeBackend:
 
     def graph(self, scope: Scope, now: datetime) -> nx.MultiDiGraph[Any]:
         """A frozen copy of the graph of a scope; its attribute `degraded` says why it may be incomplete."""
-        found, reason = self._read(scope, lambda side: side.graph(scope, now))
+        found, reason = self._read(scope, lambda side: side.graph(scope, now), endless=True)
         found.graph["degraded"] = reason
         return found
 
@@ -234,7 +240,9 @@ class CompositeBackend:
 
     def snapshot(self, namespace: str, known_at: datetime) -> Iterator[Entry]:
         """Every memory recorded by an instant."""
-        yield from self._read(Scope(namespace), lambda side: builtins.list(side.snapshot(namespace, known_at)))[0]
+        yield from self._read(
+            Scope(namespace), lambda side: builtins.list(side.snapshot(namespace, known_at)), endless=True
+        )[0]
 
     def changeset(self, namespace: str, id: str) -> ChangeSet | None:
         """A change-set."""

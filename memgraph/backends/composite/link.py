@@ -197,6 +197,15 @@ class Link:
         self.puller.distrust()
         self.breaker.answered(mark)
 
+    def _meet(self) -> None:
+        """Reach the primary for the first time; it may have just started. Credentials are tried by one connection first."""
+        try:
+            self.look_at_clock()
+        except UnavailableError:
+            if self.patient is None:
+                raise
+            self.look_at_clock(self.patient)
+
     def look_at_clock(self, primary: Primary | None = None) -> None:
         """Reach the primary, by default in a hurry, and see how far its clock is ahead of this machine's."""
         began = self.local.wall()
@@ -287,7 +296,7 @@ class Link:
         """The next units, up to one that runs ahead of the primary's clock."""
         units = self.outbox.units(self._rows)
         if units and self.drift is None:
-            self.look_at_clock(self.patient)
+            self._meet()
         ahead = (self.local.wall() + (self.drift or 0.0) + self._max_drift) * 1000
         due = []
         for unit in units:

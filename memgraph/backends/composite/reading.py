@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
 from typing import Final, Literal, TypeVar
 
 from memgraph.backends.base import Backend, Primary, Scope
@@ -40,23 +41,28 @@ class Reading:
         scope: Scope,
         ask: Callable[[Backend], T],
         enough: Callable[[T], bool] | None = None,
+        endless: bool = False,
     ) -> Answer[T]:
-        """An answer by the mode, and why it may be incomplete. enough: whether `local_first` need not ask the primary."""
+        """An answer by the mode, and why it may be incomplete. enough: whether `local_first` need not ask the primary.
+
+        endless: of any length, so that each of its statements has the deadline, and not all of them together.
+        """
         self.link.follow(scope.namespace)
         if mode == "local_first" and enough is not None:
             found = ask(self.local)
             if enough(found):
                 return found, None
         if mode == "failover" and not self.link.outbox.set_aside(scope):
-            return self._from_primary(scope, ask)
+            return self._from_primary(scope, ask, endless)
         return self._merged(scope, ask)  # also where the primary refused something for good: it must not vanish here
 
-    def _from_primary(self, scope: Scope, ask: Callable[[Backend], T]) -> Answer[T]:
+    def _from_primary(self, scope: Scope, ask: Callable[[Backend], T], endless: bool = False) -> Answer[T]:
         """The primary's answer, if it has our writes; else the local one."""
         reason = self.cannot_ask(scope)
         if reason is None:
             try:
-                found = ask(self.primary)
+                with nullcontext() if endless else self.primary.within(self.deadline):
+                    found = ask(self.primary)
             except UnavailableError as error:
                 reason = self.failed(error)
             else:
@@ -111,12 +117,16 @@ class Reading:
         doubt = self.doubt
         if doubt is not None and (doubt != _BEHIND or not link.breaker.closed):
             return ask(self.local), doubt
-        until = time.monotonic() + self.deadline
+        until, pulled = time.monotonic() + self.deadline, True
         try:
-            for path in link.puller.names(scope, self.primary):
-                if link.pull(path, max(0.0, until - time.monotonic())) is None:
-                    found, reason = self._from_primary(scope, ask)
-                    return found, reason and _UNPULLED
+            with self.primary.within(self.deadline):
+                for path in link.puller.names(scope, self.primary):
+                    if link.pull(path, max(0.0, until - time.monotonic())) is None:
+                        pulled = False
+                        break
+            if not pulled:
+                found, reason = self._from_primary(scope, ask)
+                return found, reason and _UNPULLED
         except BusyError:
             return ask(self.local), _UNPULLED
         except UnavailableError as error:

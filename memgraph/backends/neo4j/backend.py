@@ -6,7 +6,7 @@ import builtins
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -141,6 +141,10 @@ class Neo4jBackend:
     def where(self) -> str:
         """The address, without credentials."""
         return self.bolt.where
+
+    def within(self, seconds: float) -> AbstractContextManager[None]:
+        """Have all that this thread reads meanwhile take no longer than this."""
+        return self.bolt.within(seconds)
 
     def ping(self) -> float:
         """Reach the server; returns its clock, Unix seconds."""
