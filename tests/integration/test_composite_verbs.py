@@ -348,6 +348,33 @@ def test_a_restored_primary_whose_feed_has_caught_up_with_ours_is_noticed(
     assert a.memory.sync_diff().equal
 
 
+def test_a_purge_that_a_restored_primary_has_lost_is_done_there_again(
+    laptop: Callable[..., Laptop], neo4j_server: Server
+) -> None:
+    """Also where our own push would bring its feed to the number that was pulled."""
+    a = laptop("a")
+    a.memory.remember("kept", id="k")
+    a.memory.remember("CANARY", id="c", subject="ann")
+    synced(a.memory)
+    space = a.memory.path
+    (number,) = (row["n"] for row in cypher(neo4j_server, "MATCH (f:Feed {namespace: $s}) RETURN f.n AS n", s=space))
+    (before,) = cypher(neo4j_server, "MATCH (m:Memory {namespace: $s, id: 'c'}) RETURN properties(m) AS all", s=space)
+    a.memory.purge({"subject": "ann"})
+    synced(a.memory)
+    assert set(nodes(neo4j_server, space)) == {"k"}
+    cypher(neo4j_server, "MATCH (t:Tombstone {namespace: $s}) DELETE t", s=space)
+    cypher(neo4j_server, "CREATE (m:Memory:Active) SET m = $all", all=before["all"])
+    cypher(neo4j_server, "MATCH (f:Feed {namespace: $s}) SET f.n = $n", s=space, n=number)
+    a.link.puller.distrust()
+    for n in range(3):  # each push has a number; the background pushes before it pulls
+        a.memory.remember(f"while it was away {n}", id=f"b{n}")
+        a.link.push()
+    synced(a.memory)
+    synced(a.memory)
+    assert set(nodes(neo4j_server, space)) == {"k", "b0", "b1", "b2"}
+    assert a.memory.sync_diff().equal
+
+
 def test_what_was_changed_by_hand_is_found_and_mended(laptop: Callable[..., Laptop], neo4j_server: Server) -> None:
     a = laptop("a")
     a.memory.remember_many([{"content": f"note {n}", "id": f"n{n}"} for n in range(20)])

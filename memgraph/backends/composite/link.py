@@ -266,6 +266,7 @@ class Link:
         total = 0
         with self._pushing:
             while units := self._due():
+                self.puller.look_before_a_push()
                 began = time.monotonic()
                 try:
                     total += self._send(self._without_what_must_not(units))

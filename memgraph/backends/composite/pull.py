@@ -19,6 +19,7 @@ __all__ = ["BusyError", "Progress", "Puller"]
 Progress = Callable[[int], object]
 _OVERLAP = 3  # numbers of a feed that are looked at once more before a pull goes on
 _WITNESSES = 3  # memories that the primary had, and namespaces, by which it is seen whether it has them still
+_FEEDS = 500  # that are asked for at once
 _TRUSTED = 300.0  # seconds that a namespace passes for the one that was pulled, unless the primary was away
 
 
@@ -49,10 +50,24 @@ class Puller:
         self._met = False
         self._locks: dict[str, threading.Lock] = {}
         self._trusted: dict[str, float] = {}
+        self._looked = False
 
     def distrust(self) -> None:
         """The primary was away: it may have been restored, or replaced by another, and is looked at once more."""
         self._trusted.clear()
+        self._looked = False
+
+    def look_before_a_push(self) -> None:
+        """After a first contact: whose feeds are behind what was pulled is another, which our own push might hide."""
+        if self._looked:
+            return
+        cursors = {path: number for path, number in self.outbox.cursors().items() if number >= 0}
+        names = sorted(cursors)
+        for start in range(0, len(names), _FEEDS):
+            feeds = self.pusher.feeds(names[start : start + _FEEDS])
+            for path in [path for path, number in feeds.items() if number < cursors[path]]:
+                self.pull(path)
+        self._looked = True
 
     def after_fork(self) -> None:
         """Locks of the parent process are not ours."""
@@ -69,8 +84,8 @@ class Puller:
         if any(self._has_lost(self.pusher, path) for path in newest):
             self.distrust()
             return sum(self.pull(path) or 0 for path in names)
-        for start in range(0, len(names), 500):
-            part = names[start : start + 500]
+        for start in range(0, len(names), _FEEDS):
+            part = names[start : start + _FEEDS]
             feeds = self.pusher.feeds(part)
             for path in part:
                 if cursors.get(path) != feeds[path]:
