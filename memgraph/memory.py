@@ -1198,6 +1198,7 @@ class Memory:
         of the namespace and below.
         Raises InvalidInputError for another selector.
         """
+        from memgraph.ledger import REFUSED
         from memgraph.receipts import count_in_file
         from memgraph.rules.selection import selector_digest
 
@@ -1221,6 +1222,8 @@ class Memory:
                 found["memories"] = left
         if status.scrub_pending:
             found["files that wait to be scrubbed"] = 1
+        if any(act.what == REFUSED and act.details["refused"] == receipt.id for act in self._ledger.acts()):
+            found["primaries that refused it"] = 1
         if texts and isinstance(self._backend, OnDisk):
             for path in self._backend.files():
                 looked.append(f"bytes of {path}")

@@ -779,6 +779,25 @@ def test_a_damaged_index_is_damage(memory: Memory, copy: Path, path: Path) -> No
     assert verify(copy).memories == 200
 
 
+def test_a_damaged_schema_is_damage(memory: Memory, copy: Path, path: Path) -> None:
+    """Whatever a byte of it becomes, also one that is no text: it is harmless, such as in a type's name, or said to be damage."""
+    memory.remember("one")
+    memory.backup(copy)
+    data = copy.read_bytes()
+    start = data.lower().index(b"create table")
+    places = range(start, start + 400, 7)
+    refused = 0
+    for at in places:
+        for byte in (b"\xff", b"q"):
+            copy.write_bytes(data[:at] + byte + data[at + 1 :])
+            try:
+                restore(path, copy, dry_run=True)
+            except (StoreCorruptError, InvalidInputError):
+                refused += 1
+    assert refused > len(places) / 2
+    assert texts(memory) == {"one"}
+
+
 def test_a_text_that_is_none_is_damage_and_is_not_repeated(memory: Memory, copy: Path, path: Path) -> None:
     memory.remember("a canary in a text")
     memory.backup(copy)

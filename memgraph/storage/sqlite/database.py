@@ -58,6 +58,13 @@ def translate(error: sqlite3.Error, where: str) -> MemgraphError:
         return StoreCorruptError(
             f"{where} is damaged (a text is no UTF-8)", hint="Run `memgraph doctor --repair`, or restore a backup."
         )
+    if code == sqlite3.SQLITE_ERROR and not str(error).startswith(
+        "cannot "
+    ):  # our statements fit the schema, so it is another
+        return StoreCorruptError(
+            f"{where} is damaged (its schema is not that of a store)",
+            hint="Run `memgraph doctor --repair`, or restore a backup.",
+        )
     if "closed" in str(error):
         return ClosedError(f"{where} was closed", hint="Open it again.")
     return UnavailableError(f"{where} cannot be used now ({error})", hint="Check the path and the device.")
@@ -233,12 +240,18 @@ class Database:
             cached_statements=512,
         )
         execute = connection.execute
-        if self.damage is not None:  # else SQLite refuses every page of a file that is shorter than its header says
-            execute("pragma writable_schema = on")
-        execute("pragma secure_delete = on")
-        execute("pragma temp_store = memory")
-        execute("pragma cache_size = -16384")
-        execute(f"pragma synchronous = {'full' if self.durability == 'full' else 'normal'}")
+        try:
+            if self.damage is not None:  # else SQLite refuses every page of a file that is shorter than its header says
+                execute("pragma writable_schema = on")
+            execute("pragma secure_delete = on")
+            execute("pragma temp_store = memory")
+            execute("pragma cache_size = -16384")
+            execute(f"pragma synchronous = {'full' if self.durability == 'full' else 'normal'}")
+        except UnicodeDecodeError:  # in an error of SQLite that repeats a name
+            connection.close()
+            error = sqlite3.DatabaseError("its schema is no text")
+            error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+            raise error from None
         return connection
 
     # ---- reading
