@@ -64,6 +64,7 @@ from memgraph.models import (
 from memgraph.operations import (
     Operation,
     Origin,
+    Purge,
     Reinforce,
     Relate,
     Remember,
@@ -87,6 +88,7 @@ __all__ = ["Embedder", "Memory"]
 
 DEFAULT_NAMESPACE: Final = "default"
 _PAGE: Final = 1000
+_AHEAD: Final = "the file holds versions further ahead of this machine's clock than max_clock_drift allows"
 _NAMED: Final = 10  # bad lines that a refusal names
 _MODES: Final = ("failover", "merge", "local_first")
 _CONCERNS: Final = ("local", "primary")
@@ -1032,8 +1034,9 @@ class Memory:
     ) -> ChangeSet:
         """Take a change-set back as one: what it retired is restored, what it restored is retired.
 
-        A memory that something else happened to since, or whose key has a newer value, is left as it is. Undoing twice
-        changes nothing. dry_run: only say what would change. Returns the change-set that did it. Raises NotFoundError.
+        What a restored copy had replaced becomes current again. A memory that something else happened to since, or whose key has
+        a newer value, is left as it is. Undoing twice changes nothing. dry_run: only say what would change.
+        Returns the change-set that did it. Raises NotFoundError, LegalHoldError.
         """
         name = checks.name(changeset_id, "changeset_id")
         done = self._backend.changeset(self._namespace, name)
@@ -1061,6 +1064,11 @@ class Memory:
             if entry.status is not Status.ACTIVE
             and (entry.key is None or entry.key in free or self.current(entry.key) is None)
         ]
+        taken = {entry.key for entry in coming}
+        for entry in going:  # what a restored copy had replaced is current again
+            if entry.restores is not None and entry.key is not None and entry.key not in taken:
+                line = self.history(entry.key).items
+                coming += [each for each in line if each.superseded_by == entry.id and each.key == entry.key][-1:]
         operations = self._retiring(going, "released", why, undoing)
         if not dry_run:
             for entry in coming:
@@ -1140,13 +1148,11 @@ class Memory:
             if plan.namespace != self._namespace:
                 raise ConflictError("the plan was made for another namespace", hint="Make it where you apply it.")
             require_intact(plan)
-            try:
-                return self._purge(plan, who)
-            except ConflictError:
+            if self._was_begun(plan):
                 fresh = self.plan_purge(plan.selector, subtree=plan.subtree)
-                if not (self._was_begun(plan) and _lies_in(fresh, plan)):
-                    raise
-                return self._purge(_unseen(fresh), who)
+                if _lies_in(fresh, plan):
+                    return self._purge(_unseen(fresh), who)
+            return self._purge(plan, who)
         plan = self.plan_purge(plan_or_selector, subtree=subtree)
         try:
             return self._purge(plan, who)
@@ -1184,6 +1190,13 @@ class Memory:
         for path, ids in plan.ids.items():
             for part in _pages(ids):
                 yield from self._backend.get(path, part, self._now()).values()
+        if isinstance(self._backend, Replica):
+            from memgraph.rules.selection import selector_test
+
+            scope, chosen = Scope(plan.namespace, plan.subtree), selector_test(plan.selector, plan.at)
+            for path, refused in self._refused().items():
+                if scope.holds(path):
+                    yield from (entry for entry in refused if chosen(entry))
 
     def verify_purge(
         self,
@@ -1232,7 +1245,8 @@ class Memory:
                     found[str(path)] = count
         for side in self._beyond_files() if texts else ():
             looked.append(f"every operation of {self._namespace} on {side.name}")
-            count = sum(_holds_any(item, texts) for item in side.operations(self._scope(subtree=True)))
+            scopes = (self._scope(subtree=True), Scope(checks.ledger_of(self._namespace), subtree=True))
+            count = sum(_holds_any(item, texts) for scope in scopes for item in side.operations(scope))
             if count:
                 found[f"operations on {side.name}"] = count
         return PurgeCheck(receipt=receipt.id, ok=not found, looked_at=tuple(looked), found=found, tombstones=tombstones)
@@ -1270,6 +1284,10 @@ class Memory:
         chosen = _selector(selector)
         if chosen.lineage:
             raise InvalidInputError("a hold cannot widen to lines", field="lineage", hint="Name the key or the ids.")
+        if chosen.status not in (None, "any", ()):
+            raise InvalidInputError(
+                "a hold cannot depend on a status, which may change", field="status", hint="Leave it out."
+            )
         return self._ledger.add(chosen, bool(subtree), self._operator(by), _label(reason, "reason"))
 
     def lift_hold(self, id: str, *, by: str | None = None) -> Hold:
@@ -1365,7 +1383,7 @@ class Memory:
         header, items = interchange.read(_file(path), skip)
         source = header.namespace if move else None
         left_out = self._admit(items, source, skip)
-        self._refuse_what_is_held(items, header, source)
+        self._refuse_what_must_not_go(items, header, source)
         gone = 0
         if not move:
             buried = [item for item in items if isinstance(item, dict)]
@@ -1422,10 +1440,18 @@ class Memory:
             skip(number, "it is about a memory whose id names one with other content, or another key, here")
         return frozenset(bad)
 
-    def _refuse_what_is_held(self, items: interchange.Items, header: interchange.Header, source: str | None) -> None:
-        """Raise LegalHoldError if an import would delete, release or prune what is under a legal hold here."""
+    def _refuse_what_must_not_go(
+        self, items: interchange.Items, header: interchange.Header, source: str | None
+    ) -> None:
+        """Raise LegalHoldError if an import would delete, release or prune what is under a legal hold here.
+
+        ClockDriftError if its tombstones run ahead: what is written later would die by them.
+        """
         from memgraph.rules import tombstones
 
+        buried = [item for item in items if isinstance(item, dict)] if source is None else []
+        if any(millis(item["version"]) > self._latest() for item in buried if "version" in item):
+            raise ClockDriftError(_AHEAD, hint="Set the clock right, or raise max_clock_drift.")
         root = header.namespace if source is None else self._namespace
         spaces = [path for path in self._backend.namespaces(root) if header.subtree or path == root]
         held: dict[tuple[str, str], Entry] = {}
@@ -1435,8 +1461,7 @@ class Memory:
                 held.update(((entry.namespace, entry.id), entry) for entry in found)
         if not held:
             return
-        buried = [item for item in items if isinstance(item, dict)] if source is None else []
-        going = {(entry.namespace, entry.id) for entry in tombstones.dead(buried, held.values())}
+        going = {(entry.namespace, entry.id) for _, entry in tombstones.hits(buried, held.values())}
         for item in _operations(items):
             operation = self._moved(item, source)
             if isinstance(operation, Retire) and operation.cause != "forgotten":
@@ -1450,6 +1475,10 @@ class Memory:
                 hint="Lift the hold, or import into another namespace: `memgraph hold list`, `memgraph hold lift ID`.",
             )
 
+    def _latest(self) -> int:
+        """The milliseconds up to which versions may run ahead."""
+        return int((self._clock() + self._max_clock_drift) * 1000)
+
     def _is_news(self, operation: Retire) -> bool:
         """Whether it happened after all that is known of its memory."""
         line = self._backend.lineage(operation.namespace, operation.id, self._now())
@@ -1459,7 +1488,7 @@ class Memory:
 
     def _taken(self, operations: builtins.list[Operation | Unknown]) -> set[tuple[str, str]]:
         """The namespaces and ids that name other content here. Refuses another namespace, and stamps from the future."""
-        latest = int((self._clock() + self._max_clock_drift) * 1000)
+        latest = self._latest()
         scope = self._scope(subtree=True)
         spaces: dict[str, builtins.list[Remember]] = {}
         for operation in operations:
@@ -1471,9 +1500,10 @@ class Memory:
                     hint="Import with move, or open the store without a namespace.",
                 )
             if millis(operation.version) > latest:
-                raise ClockDriftError(
-                    "the file holds versions further ahead of this machine's clock than max_clock_drift allows",
-                    hint="Set the clock right, or raise max_clock_drift.",
+                raise ClockDriftError(_AHEAD, hint="Set the clock right, or raise max_clock_drift.")
+            if isinstance(operation, Purge):
+                raise InvalidInputError(
+                    "holds a purge; exports hold tombstones", field="path", hint="Export again, and import that."
                 )
             if isinstance(operation, Remember):
                 spaces.setdefault(operation.namespace, []).append(operation)
@@ -1576,8 +1606,26 @@ class Memory:
         return self._replica.retry_dead_letters(_units(units))
 
     def drop_dead_letters(self, units: Sequence[int] | None = None) -> int:
-        """Delete what was set aside, all of it or these units, in every copy; returns how many operations. It cannot be undone."""
-        return self._replica.drop_dead_letters(_units(units))
+        """Delete what was set aside, all of it or these units, in every copy; returns how many operations. It cannot be undone.
+
+        LegalHoldError if some of it is under a hold.
+        """
+        which = _units(units)
+        for path, entries in self._refused(which).items():
+            self._at(path)._ledger.refuse(entries, "drop")
+        return self._replica.drop_dead_letters(which)
+
+    def _refused(self, units: Sequence[int] | None = None) -> dict[str, builtins.list[Entry]]:
+        """The memories that a primary refused for good, all or those of these units, by namespace."""
+        from memgraph.operations import entry_of, parse
+
+        found: dict[str, builtins.list[Entry]] = {}
+        for letter in self._replica.dead_letters():
+            if letter.op == "remember" and (units is None or letter.unit in units):
+                operation = parse(letter.payload)
+                if isinstance(operation, Remember):
+                    found.setdefault(letter.namespace, []).append(entry_of(operation, self._now(), ()))
+        return found
 
     def close(self) -> None:
         """Close the store, for every view of it. Closing twice is fine."""
@@ -1594,8 +1642,10 @@ class Memory:
 
 def _changes(going: Sequence[Entry], coming: Sequence[Entry]) -> Iterator[Change]:
     """What would be, if some memories are released and others come back."""
-    for entries, after in ((going, Status.RELEASED), (coming, Status.ACTIVE)):
-        yield from (Change(id=each.id, key=each.key, before=each.status, after=after) for each in entries)
+    yield from (Change(id=each.id, key=each.key, before=each.status, after=Status.RELEASED) for each in going)
+    for each in coming:  # a copy is told as its origin's
+        id = each.id if each.key is None else each.restores or each.id
+        yield Change(id=id, key=each.key, before=each.status, after=Status.ACTIVE)
 
 
 def _holds_any(item: Operation | Unknown | dict[str, Any], texts: Sequence[str]) -> bool:

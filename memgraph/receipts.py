@@ -111,8 +111,13 @@ def _no_key(path: Path) -> InvalidInputError:
 
 
 def count_in_file(path: Path, texts: Iterable[str]) -> int:
-    """How often any of these texts stands in a file, byte for byte in UTF-8."""
-    return sum(sum(1 for _ in _places(path, text.encode())) for text in texts)
+    """How often any of these texts stands in a file, byte for byte in UTF-8, as it is or as JSON writes it."""
+    forms = {
+        form
+        for text in texts
+        for form in (text, *(json.dumps(text, ensure_ascii=ascii)[1:-1] for ascii in (False, True)))
+    }
+    return sum(sum(1 for _ in _places(path, form.encode())) for form in forms)
 
 
 def _places(path: Path, wanted: bytes) -> Iterator[int]:

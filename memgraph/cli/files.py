@@ -19,6 +19,8 @@ def check_free(path: Path, *, force: bool) -> None:
 
 def require_place(path: Path) -> None:
     """Raise OSError where `write_file` could not write."""
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {path.parent}")
     handle, name = tempfile.mkstemp(prefix=f".{path.name[:64]}.", dir=path.parent)
     os.close(handle)
     Path(name).unlink()

@@ -14,7 +14,7 @@ from typing import Any
 from memgraph.models import Entry
 from memgraph.operations import PURGE_FIELDS
 
-__all__ = ["dead", "digest"]
+__all__ = ["digest", "hits"]
 
 
 def digest(secret: bytes, field: str, namespace: str, value: str) -> bytes:
@@ -22,8 +22,8 @@ def digest(secret: bytes, field: str, namespace: str, value: str) -> bytes:
     return hmac.digest(secret, f"{field}\0{namespace}\0{value}".encode(), hashlib.sha256)
 
 
-def dead(items: Iterable[dict[str, Any]], entries: Iterable[Entry]) -> Iterator[Entry]:
-    """Which of these memories the tombstones of an export take. items: its secrets and tombstones."""
+def hits(items: Iterable[dict[str, Any]], entries: Iterable[Entry]) -> Iterator[tuple[str, Entry]]:
+    """Which tombstones of an export take which of these memories. items: its secrets and tombstones."""
     secrets: list[bytes] = []
     versions: dict[str, str] = {}
     for item in items:
@@ -37,6 +37,5 @@ def dead(items: Iterable[dict[str, Any]], entries: Iterable[Entry]) -> Iterator[
         for secret in secrets:
             ids = [digest(secret, "id", entry.namespace, id).hex() for id in (entry.id, entry.restores) if id]
             named = [digest(secret, field, entry.namespace, value).hex() for field, value in values.items() if value]
-            if any(each in versions for each in ids) or any(versions.get(each, "") >= stands_for for each in named):
-                yield entry
-                break
+            yield from ((each, entry) for each in ids if each in versions)
+            yield from ((each, entry) for each in named if versions.get(each, "") >= stands_for)

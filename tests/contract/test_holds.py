@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 
-from memgraph import Memory
+from memgraph import Memory, interchange
+from memgraph.clock import version_floor
 from memgraph.errors import ConflictError, InvalidInputError, LegalHoldError, NotFoundError
 from memgraph.integrations.importers import import_chat
 from memgraph.ledger import BEGUN, Ledger, operator
 from memgraph.models import Status
+from memgraph.operations import Purge
 from memgraph.rules.selection import selector_digest
 from tests.conftest import FrozenClock
 
@@ -116,6 +118,18 @@ def test_an_import_does_not_take_what_is_held(
     memory.import_from(tmp_path / "purged")
     assert [entry.id for entry in memory.list({"status": "any"})] == ["new"]
     assert [act.what for act in memory.audit()].count("import") == 2, "one that only deletes is one too"
+
+
+def test_a_file_that_somebody_made_purges_nothing(memory: Memory, tmp_path: Path) -> None:
+    """Exports hold tombstones, never a purge; a hold is not got around by one."""
+    memory.remember("evidence", id="e")
+    memory.hold({"ids": ["e"]})
+    purge = Purge(op_id="p", version=version_floor(memory._now()), namespace=memory.path, field="id", value="e")
+    for move in (False, True):
+        interchange.write(tmp_path / "x", interchange.Header(memory.path), [purge])
+        with pytest.raises(InvalidInputError):
+            memory.import_from(tmp_path / "x", move=move, skip=lambda *_: None)
+    assert memory.get("e").content == "evidence"
 
 
 def test_an_undo_does_not_take_what_is_held_out_of_use(memory: Memory, clock: FrozenClock) -> None:

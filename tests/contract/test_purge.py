@@ -9,7 +9,7 @@ import pytest
 
 from memgraph import Memory
 from memgraph.clock import version_floor
-from memgraph.errors import ConflictError, InvalidInputError, NotFoundError, PurgedError
+from memgraph.errors import ClockDriftError, ConflictError, InvalidInputError, NotFoundError, PurgedError
 from memgraph.ledger import BEGUN, Ledger
 from memgraph.models import Filters, Selector
 from memgraph.operations import Remember, Retire
@@ -204,6 +204,26 @@ def test_a_second_look_finds_a_text_that_is_still_there(memory: Memory) -> None:
         assert not check.ok or str(memory.backend.name) == "local", "a store in memory has no bytes to look at"
 
 
+def test_a_purge_from_a_clock_that_is_ahead_swallows_no_write(
+    memory: Memory, make_memory: Callable[..., Memory], clock: FrozenClock, tmp_path: Path
+) -> None:
+    """What it would take is written after it, or refused; a file with one too far ahead is refused."""
+    ahead = make_memory(store="spare")
+    clock.advance(60)
+    ahead.purge({"actor": "crawler"})
+    ahead.export_to(tmp_path / "near")
+    clock.advance(86_400)
+    ahead.purge({"actor": "crawler"})
+    ahead.export_to(tmp_path / "far")
+    clock.advance(-86_460)
+    memory.import_from(tmp_path / "near")
+    entry = memory.remember("new", actor="crawler", key="k")
+    assert memory.get(entry.id) == memory.current("k")
+    with pytest.raises(ClockDriftError):
+        memory.import_from(tmp_path / "far")
+    assert memory.remember("again", actor="crawler").id in ids(memory)
+
+
 def test_unknown_ids_are_counted(memory: Memory) -> None:
     """A receipt says how many of the ids asked for were not there, and holds no content."""
     memory.remember("the zebra", id="known", key="private-key")
@@ -273,6 +293,8 @@ def test_a_purge_that_was_cut_off_is_finished_with_the_same_plan(memory: Memory)
         memory.purge(plan)
     memory.purge({"ids": ["5"]})
     assert memory.purge(plan).removed["memories"] == 2
+    assert [act.what for act in memory.audit()][-1] == "purge"
+    assert [act.what for act in memory.audit()].count("purge refused") == 1, "the one that met what had come since"
     assert ids(memory) == set()
     assert memory.check().ok
 

@@ -155,3 +155,20 @@ def test_restore_of_a_keys_value(memory: Memory, clock: FrozenClock) -> None:
     for wrong in ({}, {"id": first.id, "key": "k"}, {"id": first.id, "to": then}):
         with pytest.raises(InvalidInputError):
             memory.restore(**wrong)
+
+
+def test_the_undoing_of_a_restore_brings_back_what_it_had_replaced(memory: Memory, clock: FrozenClock) -> None:
+    first = memory.remember("one", key="k")
+    clock.advance()
+    memory.remember("two", key="k")
+    clock.advance()
+    memory.restore(first.id)
+    clock.advance()
+    assert memory.current("k").content == "one"  # type: ignore[union-attr]
+    (changeset,) = [act.details["changeset"] for act in memory.audit()]
+    would = memory.undo(changeset, dry_run=True)
+    assert [change.after for change in would.changes] == ["released", "active"]
+    done = memory.undo(changeset)
+    assert [(change.id, change.after) for change in done.changes] == [(each.id, each.after) for each in would.changes]
+    assert memory.current("k").content == "two"  # type: ignore[union-attr]
+    assert len(memory.list({"status": "active"}).items) == 1

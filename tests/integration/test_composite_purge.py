@@ -13,9 +13,9 @@ from click.testing import CliRunner
 from memgraph import Memory
 from memgraph.backends.composite import pending
 from memgraph.cli.main import cli
-from memgraph.errors import UnavailableError
+from memgraph.errors import LegalHoldError, UnavailableError
 from memgraph.models import Filters
-from tests.integration.replicas import Laptop, held, in_touch, nodes, replica, synced
+from tests.integration.replicas import Laptop, cypher, held, in_touch, nodes, replica, synced
 from tests.neo4j_server import Server
 
 pytestmark = pytest.mark.neo4j
@@ -319,3 +319,65 @@ def test_a_refused_purge_that_is_dropped_is_told_as_a_difference_that_stays(
     assert b.memory.sync_repair("newest").left == 0, "what is purged on one side is purged on both"
     assert b.memory.sync_diff().equal
     assert nodes(neo4j_server, b.memory.path) == []
+
+
+@pytest.mark.parametrize("way", ["repair", "emptied", "dropped", "standalone", "import"])
+def test_nothing_that_a_hold_covers_is_purged_in_a_roundabout_way(
+    way: str, laptop: Callable[..., Laptop], neo4j_server: Server, tmp_path: Path
+) -> None:
+    """By tombstones, which travel where everything is sent once more, or with a file."""
+    a, b = laptop("a"), laptop("b")
+    a.memory.remember("evidence", id="e", subject="ann")
+    synced(a.memory)
+    space = a.memory.path
+    if way in ("standalone", "import"):
+        with Memory.open(tmp_path / "alone.db", namespace=space) as alone:
+            alone.remember("mine", id="e", subject="ann")
+            alone.purge({"ids": ["e"]} if way == "import" else {"subject": "ann"})
+            alone.remember("other", id="o")
+            alone.export_to(tmp_path / "export")
+    if way != "standalone":
+        synced(b.memory)
+        cut(b)
+    hold = a.memory.hold({"ids": ["e"]})
+    synced(a.memory)
+    if way == "standalone":
+        b.close()
+        b = Laptop(tmp_path / "alone.db", space, neo4j_server)
+    elif way == "import":
+        b.memory.import_from(tmp_path / "export")
+        back(b)
+    else:
+        b.memory.purge({"subject": "ann"})
+        back(b)
+    synced(b.memory)
+    if way == "emptied":
+        for label in ("Memory", "MemoryKey", "Feed", "Tombstone"):
+            cypher(neo4j_server, f"MATCH (n:{label}) WHERE n.namespace STARTS WITH $s DETACH DELETE n", s=space)
+        synced(a.memory)
+        synced(b.memory)
+    if way == "dropped":
+        b.memory.drop_dead_letters()
+    if way in ("repair", "dropped"):
+        for source in ("local", "newest"):
+            b.memory.sync_repair(source)  # type: ignore[arg-type]
+    synced(b.memory)
+    synced(a.memory)
+    assert "e" in held(neo4j_server, space)
+    assert a.here("e") == "evidence"
+    assert [each.id for each in a.memory.holds()] == [hold.id]
+    if way not in ("dropped", "emptied"):
+        assert any("legal hold" in letter.reason for letter in b.memory.dead_letters())
+    if way == "standalone":
+        b.close()
+
+
+def test_a_hold_covers_what_was_refused(refused: Laptop) -> None:
+    """Its content is here alone; to drop it, or to purge it here, would be the end of it."""
+    refused.memory.hold({"subject": "ann"})
+    for attempt in (refused.memory.drop_dead_letters, lambda: refused.memory.purge({"subject": "ann"})):
+        with pytest.raises(LegalHoldError):
+            attempt()
+    assert [letter.payload["content"] for letter in refused.memory.dead_letters() if letter.op == "remember"] == [
+        CANARY
+    ]

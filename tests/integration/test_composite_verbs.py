@@ -375,6 +375,27 @@ def test_a_purge_that_a_restored_primary_has_lost_is_done_there_again(
     assert a.memory.sync_diff().equal
 
 
+def test_an_emptied_primary_is_not_believed(laptop: Callable[..., Laptop], neo4j_server: Server) -> None:
+    """By a process that has only just begun: what it had is read from the file, and no condition is judged there."""
+    a = laptop("a", mode="failover")
+    a.memory.remember("the value", key="k", id="v")
+    synced(a.memory)
+    a.memory.close()
+    space = a.memory.path
+    for label in ("Memory", "MemoryKey", "Feed"):
+        cypher(neo4j_server, f"MATCH (n:{label} {{namespace: $s}}) DETACH DELETE n", s=space)
+    b = laptop("a")
+    assert [entry.id for entry in b.memory.list()] == ["v"]
+    assert "lacks" in (b.memory.list().degraded or "")
+    assert b.memory.current("k") is not None
+    with pytest.raises(UnavailableError, match="lacks"):
+        b.memory.remember("another", key="k", if_absent=True)
+    synced(b.memory)
+    assert b.memory.list().degraded is None
+    with pytest.raises(ConflictError):
+        b.memory.remember("another", key="k", if_absent=True)
+
+
 def test_what_was_changed_by_hand_is_found_and_mended(laptop: Callable[..., Laptop], neo4j_server: Server) -> None:
     a = laptop("a")
     a.memory.remember_many([{"content": f"note {n}", "id": f"n{n}"} for n in range(20)])

@@ -98,7 +98,8 @@ def repair(local: LocalBackend, link: Link, names: Sequence[str], source: SyncSo
             local.database.write(lambda connection, path=path: set_cursor(connection, path, ALL))  # type: ignore[misc]
             news += link.pull(path) or 0
         if source in ("local", "newest"):
-            items = (item for item in local.operations(Scope(path)) if _touches(item, wanted))
+            mine = link.outbox.sendable(local.operations(Scope(path)))
+            items = (item for item in mine if _touches(item, wanted))
             while part := list(islice(items, _PAGE)):
                 local.database.write(lambda connection, part=part: append_each(connection, part))  # type: ignore[misc]
             news += link.push()

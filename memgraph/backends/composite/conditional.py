@@ -39,6 +39,20 @@ def write(whole: CompositeBackend, drafts: Sequence[Draft]) -> list[Entry | str]
             whole.reading.failed(error)
             raise _unjudged(whole) from None
     try:
+        lost = any(
+            whole.link.puller.has_lost(whole.primary, path)
+            for path in dict.fromkeys(draft.operation.namespace for draft in drafts)
+        )
+    except UnavailableError as error:
+        whole.reading.failed(error)
+        raise _unjudged(whole) from None
+    if lost:
+        whole.link.pull_soon()
+        raise UnavailableError(
+            "the primary lacks what it had, and gets it again; until then no condition can be judged; nothing was written",
+            hint="Try again soon, or after `memgraph sync`.",
+        )
+    try:
         results = whole.primary.write(drafts)
     except UnavailableError as error:
         whole.reading.failed(error)

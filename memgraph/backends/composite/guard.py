@@ -13,10 +13,12 @@ from memgraph.backends.local.outbox import Outbox, Unit
 from memgraph.checks import from_micros
 from memgraph.ledger import REFUSED, Ledger, operator
 from memgraph.models import Entry, Selector
+from memgraph.rules.tombstones import hits
 
 __all__ = ["held", "note_refusal", "objections"]
 
 _Entries = Callable[[], Iterable[Entry]]
+_HELD: Final = "a legal hold on the primary covers it ({}); queue it again when that is lifted"
 _CLASH: Final = (
     "its id names a memory on the primary that this store did not write: look at it there, and purge it there"
 )
@@ -24,7 +26,7 @@ _CLASH: Final = (
 
 def objections(outbox: Outbox, primary: Primary, units: Sequence[Unit], now: datetime) -> dict[int, str]:
     """Why some of these units must not be carried out: by number. Those without a purge cost nothing."""
-    found: dict[int, str] = {}
+    found = _of_tombstones(outbox, primary, units, now)
     clashing: set[tuple[str, str]] = set()
     for unit in units:
         purges = [each for each in unit.operations if isinstance(each, ops.Purge)]
@@ -39,18 +41,35 @@ def objections(outbox: Outbox, primary: Primary, units: Sequence[Unit], now: dat
             mine = [each for each in purges if each.namespace == path]
             hold = held(primary, path, lambda mine=mine, path=path: _victims(primary, path, mine, now), now)  # type: ignore[misc]
             if hold is not None:
-                found[unit.number] = (
-                    f"a legal hold on the primary covers it ({hold}); queue it again when that is lifted"
-                )
+                found[unit.number] = _HELD.format(hold)
+    return found
+
+
+def _of_tombstones(outbox: Outbox, primary: Primary, units: Sequence[Unit], now: datetime) -> dict[int, str]:
+    """Tombstones, which come with an import or where everything is sent once more, of what is under a hold there."""
+    spaces: dict[str, dict[str, int]] = {}
+    for unit in units:
+        for item in unit.tombstones:
+            if "tombstone" in item:
+                spaces.setdefault(item["namespace"], {})[item["tombstone"]] = unit.number
+    found: dict[int, str] = {}
+    for path, numbers in spaces.items():
+        for hold in Ledger(primary, path, lambda: now).holds():
+            items = [each for unit in units for each in unit.tombstones if each.get("namespace") == path]
+            held = primary.select(Scope(path), hold.selector, now)
+            for tombstone, _ in hits([*outbox.secrets(), *items], held):
+                found[numbers[tombstone]] = _HELD.format(hold.id)
     return found
 
 
 def note_refusal(local: Backend, unit: Unit) -> None:
     """Write down that a purge was not carried out on the primary, as the audit tells of its receipt there too."""
-    for path, receipt in {(each.namespace, each.receipt) for each in unit.operations if isinstance(each, ops.Purge)}:
+    refused = {(each.namespace, each.receipt) for each in unit.operations if isinstance(each, ops.Purge)}
+    refused |= {(each["namespace"], each["receipt"]) for each in unit.tombstones if "tombstone" in each}
+    for path, receipt in refused:
         if receipt:
             ledger = Ledger(local, path, lambda: from_micros(time.time_ns() // 1000))
-            ledger.note(REFUSED, operator(), {"refused": receipt})
+            ledger.note(REFUSED, operator(), {"refused": receipt}, f"refused {receipt}")
 
 
 def held(primary: Primary, path: str, entries: _Entries, now: datetime) -> str | None:

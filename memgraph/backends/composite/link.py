@@ -119,6 +119,11 @@ class Link:
             self._pull_due = time.monotonic() + _SOON
             self._running()
 
+    def pull_soon(self) -> None:
+        """There is something to pull, or to send once more."""
+        self._pull_due = 0.0
+        self.wake()
+
     def _gather(self) -> None:
         """Let a burst of writes pass, so that a push carries more of them, and takes less from who is writing."""
         until = time.monotonic() + _BURST

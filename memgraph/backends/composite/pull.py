@@ -50,12 +50,26 @@ class Puller:
         self._met = False
         self._locks: dict[str, threading.Lock] = {}
         self._trusted: dict[str, float] = {}
+        self._in_step: set[str] = set()
         self._looked = False
 
     def distrust(self) -> None:
         """The primary was away: it may have been restored, or replaced by another, and is looked at once more."""
         self._trusted.clear()
+        self._in_step.clear()
         self._looked = False
+
+    def has_lost(self, primary: Primary, namespace: str) -> bool:
+        """Whether the primary lacks what it had of a namespace, as one that was restored does; looked at once a contact."""
+        if namespace in self._in_step:
+            return False
+        cursor = self.outbox.cursor(namespace)
+        if cursor >= 0:
+            number = primary.feeds([namespace])[namespace]
+            if number < cursor or (number == cursor and self._has_lost(primary, namespace)):
+                return True
+        self._in_step.add(namespace)
+        return False
 
     def look_before_a_push(self) -> None:
         """After a first contact: whose feeds are behind what was pulled is another, which our own push might hide."""
@@ -108,7 +122,7 @@ class Puller:
         try:
             number = primary.feeds([namespace])[namespace]
             self._meet(primary)
-            cursor = self.outbox.cursors().get(namespace, ALL)
+            cursor = self.outbox.cursor(namespace)
             other = number < cursor or (number > cursor and self._is_other(primary, namespace, cursor))
             news: int | None = 0
             if number > cursor >= 0 and not other:
@@ -117,7 +131,8 @@ class Puller:
             if news is not None and cursor >= 0 and not other:
                 other = self._has_lost(primary, namespace)  # what was purged there is gone here too by now
             if cursor == UNPUSHED or other:
-                self.outbox.enqueue_all(namespace, self.local.operations(Scope(namespace)))
+                mine = self.outbox.sendable(self.local.operations(Scope(namespace)))
+                self.outbox.enqueue_all(namespace, mine)
                 self._queued()
                 cursor = ALL
             if number > cursor and news is not None:

@@ -24,6 +24,7 @@ Answer = tuple[T, str | None]
 _AWAY: Final = "the primary cannot be reached; the local store answers"
 _SLOW: Final = "the primary does not answer in time; the local store answers"
 _BEHIND: Final = "catching up: writes of this store have not reached the primary yet; the local store answers"
+_LOST: Final = "the primary lacks what it had, and gets it again; the local store answers"
 _UNPULLED: Final = "catching up: what others wrote has not been pulled yet; the local store answers"
 
 
@@ -61,6 +62,11 @@ class Reading:
         reason = self.cannot_ask(scope)
         if reason is None:
             try:
+                with self.primary.within(self.deadline):
+                    lost = self.link.puller.has_lost(self.primary, scope.namespace)
+                if lost:
+                    self.link.pull_soon()
+                    return ask(self.local), _LOST
                 with nullcontext() if endless else self.primary.within(self.deadline):
                     found = ask(self.primary)
             except UnavailableError as error:

@@ -104,4 +104,6 @@ def status(whole: CompositeBackend, namespace: str) -> StoreStatus:
         local_entries=whole.local.stats(namespace, now).entries,
         primary_entries=there,
     )
-    return whole.local.status(namespace).model_copy(update={"backend": whole.name, "sync": sync})
+    return whole.local.status(namespace).model_copy(
+        update={"backend": whole.name, "sync": sync, "degraded": whole.degraded}
+    )

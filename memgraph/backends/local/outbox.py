@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -238,6 +238,26 @@ class Outbox:
         pushed, pulled = (from_micros(times[name]) if name in times else None for name in ("pushed", "pulled"))
         return Depth(queued, recorded_at(oldest) if oldest else None, dead, cursors, pushed, pulled)
 
+    def secrets(self) -> list[dict[str, str]]:
+        """The secrets of tombstones that this store knows."""
+        with self._database.read(snapshot=False) as connection:
+            rows = connection.execute("select name, value from secret").fetchall()
+        return [{"secret": name, "value": value.hex()} for name, value in rows]
+
+    def sendable(self, items: Iterable[Item]) -> Iterator[Item]:
+        """These without what the primary refused for good, and what was purged so: that does not come to it in another way."""
+        with self._database.read(snapshot=False) as connection:
+            rows = connection.execute("select version, json_extract(payload, '$.receipt') from dead_letter").fetchall()
+        versions = {version for version, _ in rows if version}
+        receipts = {receipt for _, receipt in rows if receipt}
+        for item in items:
+            if isinstance(item, dict):
+                refused = item.get("version") in versions or item.get("receipt") in receipts
+            else:
+                refused = item.version in versions
+            if not refused:
+                yield item
+
     def acknowledged(self, namespace: str, most: int) -> list[str]:
         """The ids of the newest memories of a namespace that the primary has taken or given, at most so many."""
         with self._database.read() as connection:
@@ -259,6 +279,12 @@ class Outbox:
                 (most,),
             ).fetchall()
         return [path for (path,) in rows]
+
+    def cursor(self, namespace: str) -> int:
+        """How far a namespace was pulled."""
+        with self._database.read(snapshot=False) as connection:
+            row = connection.execute("select n from cursor where namespace = ?", (namespace,)).fetchone()
+        return row[0] if row else ALL
 
     def cursors(self) -> dict[str, int]:
         """How far each namespace was pulled."""

@@ -63,6 +63,14 @@ class Tombs:
         stands_for = origin.version if origin is not None else operation.version
         return self.covers(namespace, {field: getattr(operation, field) for field in PURGE_FIELDS}, stands_for)
 
+    def until(self, operation: Remember) -> str:
+        """The greatest version up to which one of a write's values was purged, or ""."""
+        if not self._secrets or operation.restores is not None:
+            return ""
+        values = ((field, getattr(operation, field)) for field in PURGE_FIELDS)
+        found = (at for field, value in values if value for at in self._versions(operation.namespace, field, value))
+        return max(found, default="")
+
     def covers(self, namespace: str, values: dict[str, str | None], version: str) -> bool:
         """Whether one of these values was purged at a version or later."""
         return any(

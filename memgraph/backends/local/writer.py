@@ -44,6 +44,8 @@ def write(connection: sqlite3.Connection, drafts: Sequence[Draft], clock: Clock)
             if draft.if_absent or draft.expected_version is not None:
                 _require(connection, operation, draft, _now(clock))
         stamped = operation.stamped(clock.tick())
+        if isinstance(stamped, Remember):
+            stamped = _past_what_was_purged(applier, stamped, clock)
         applier.apply(stamped, draft.fresh)
         written.append(stamped)
         results.append(entry_of(stamped, _now(clock), ("local",)) if isinstance(stamped, Remember) else stamped.version)
@@ -51,6 +53,17 @@ def write(connection: sqlite3.Connection, drafts: Sequence[Draft], clock: Clock)
     applier.finish()
     journal.note(connection, written)
     return results
+
+
+def _past_what_was_purged(applier: apply.Applier, operation: Remember, clock: Clock) -> Remember:
+    """The same under a version that no purge of its values takes; such a purge may come from a clock that is ahead.
+
+    Raises ClockDriftError if it is so far ahead.
+    """
+    while (purged := applier.tombs.until(operation)) >= operation.version:
+        clock.observe(purged)
+        operation = operation.stamped(clock.tick())
+    return operation
 
 
 def _now(clock: Clock) -> datetime:

@@ -165,8 +165,9 @@ def take_in(runner: Runner, items: Iterable[dict[str, Any]]) -> tuple[int, list[
         for start in range(0, len(rows), PAGE):
             new = runner.run("write/take_tombstones", namespace=path, rows=rows[start : start + PAGE])
             hashes += [row["hash"] for row in new]
-        if hashes:
-            feed(runner, secrets, path, Put(hashes=hashes), purged=True)
+        if hashes:  # what is written from now on has a greater version than they have, or they would take it
+            newest = max(row["version"] for row in rows)
+            feed(runner, secrets, path, Put(hashes=hashes, version=newest), purged=True)
         changed += len(hashes)
     return changed, sorted(tombs)
 
