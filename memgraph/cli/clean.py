@@ -178,7 +178,11 @@ def plan_purge_command(call: Call, selector: dict[str, Any], subtree: bool, out:
 @selector_options
 @subtree_option
 @click.option(
-    "--apply", "--plan", "plan_file", type=click.Path(exists=True, dir_okay=False), help="Do what this plan says."
+    "--apply",
+    "--plan",
+    "plan_file",
+    type=click.Path(exists=True, dir_okay=False),
+    help="Do what this plan says; with --text if one made it.",
 )
 @click.option("--dry-run", is_flag=True, help="Only show what would be deleted.")
 @click.option("--out", type=click.Path(dir_okay=False, writable=True), help="Write the receipt to this file.")
@@ -190,7 +194,11 @@ def plan_purge_command(call: Call, selector: dict[str, Any], subtree: bool, out:
     help="Sign the receipt with this Ed25519 key (PEM); for verify: the public one. [MEMGRAPH_SIGNING_KEY]",
 )
 @click.option(
-    "--grep", "texts", multiple=True, metavar="TEXT", help="For verify: look for it in every byte of the files."
+    "--grep",
+    "texts",
+    multiple=True,
+    metavar="TEXT",
+    help="For verify: look for it in every byte of the files, and in what a server holds.",
 )
 @yes_option
 @pass_call
