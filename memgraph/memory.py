@@ -94,7 +94,6 @@ _MODES: Final = ("failover", "merge", "local_first")
 _CONCERNS: Final = ("local", "primary")
 _TTL_MAX: Final = 3.2e9  # seconds: a hundred years
 _FLOAT32_MAX: Final = 3.4028234663852886e38
-_RETIRED: Final = frozenset({Status.FORGOTTEN, Status.RELEASED, Status.PRUNED})
 Progress = Callable[[int], None]
 T = TypeVar("T")
 
@@ -1243,7 +1242,7 @@ class Memory:
                 count = count_in_file(path, [checks.text(text, "texts") for text in texts])
                 if count:
                     found[str(path)] = count
-        for side in self._beyond_files() if texts else ():
+        for side in [side for side in self._sides() if not isinstance(side, OnDisk)] if texts else ():
             looked.append(f"every operation of {self._namespace} on {side.name}")
             scopes = (self._scope(subtree=True), Scope(checks.ledger_of(self._namespace), subtree=True))
             count = sum(_holds_any(item, texts) for scope in scopes for item in side.operations(scope))
@@ -1251,10 +1250,9 @@ class Memory:
                 found[f"operations on {side.name}"] = count
         return PurgeCheck(receipt=receipt.id, ok=not found, looked_at=tuple(looked), found=found, tombstones=tombstones)
 
-    def _beyond_files(self) -> Sequence[Backend]:
-        """The stores whose bytes are not in files of this machine."""
-        sides = self._backend.sides() if isinstance(self._backend, Replica) else (self._backend,)
-        return [side for side in sides if not isinstance(side, OnDisk)]
+    def _sides(self) -> Sequence[Backend]:
+        """The stores by themselves, as far as they are within reach."""
+        return self._backend.sides() if isinstance(self._backend, Replica) else (self._backend,)
 
     # ---- holds and the audit
 
@@ -1312,26 +1310,13 @@ class Memory:
             paths += [path for path in self._backend.namespaces(self._namespace) if path != self._namespace]
         noted = builtins.list(self._ledger.acts(paths if subtree else None))
         refused = {act.details["refused"] for act in noted if act.what == REFUSED}
-        noted = [self._as_it_stands(act, refused) for act in noted]
+        if isinstance(self._backend, OnDisk) and any("receipt" in act.details for act in noted):
+            status = self.status()
+            noted = [_as_it_stands(act, status, refused) for act in noted]
         known = {act.details["changeset"] for act in noted if "changeset" in act.details}
         told = [act for path in paths for act in acts_of(path, self._history(path))]
         found = [*noted, *(act for act in told if act.details.get("changeset") not in known)]
         return sorted(found, key=lambda act: (act.at, act.id))
-
-    def _as_it_stands(self, act: Act, refused: Set[str]) -> Act:
-        """A purge with what became of it since its receipt, which stays as it was signed: scrubbed, carried out, refused."""
-        receipt = act.details.get("receipt")
-        if receipt is None or not isinstance(self._backend, OnDisk):
-            return act
-        since: dict[str, Any] = {}
-        status = self.status()
-        if not receipt["scrubbed"] and receipt["store"].partition(" with ")[0] == status.store:
-            since["scrubbed"] = not status.scrub_pending
-        if receipt["id"] in refused:
-            since["refused"] = True
-        elif receipt["pending"] and status.sync is not None:
-            since["pending"] = bool(status.sync.queued or status.sync.purges or status.sync.dead_letters)
-        return act.model_copy(update={"details": act.details | since})
 
     def _history(self, path: str) -> builtins.list[Operation | Unknown]:
         """The operations of a namespace; while a primary is away, those that the file beside it knows."""
@@ -1549,8 +1534,7 @@ class Memory:
         report = self._backend.check(repair, reindex)
         if not report.checked:  # no store, or one too damaged to be read
             return report
-        sides = self._backend.sides() if isinstance(self._backend, Replica) else (self._backend,)
-        problems = check(sides, self._now())
+        problems = check(self._sides(), self._now())
         return report.model_copy(update={"ok": report.ok and not problems, "problems": (*report.problems, *problems)})
 
     def set_up(self) -> tuple[str, ...]:
@@ -1652,6 +1636,21 @@ def _holds_any(item: Operation | Unknown | dict[str, Any], texts: Sequence[str])
     """Whether a text stands anywhere in what a store gives for an export."""
     told = json.dumps(item, default=str) if isinstance(item, dict) else json.dumps(item.model_dump(mode="json"))
     return any(json.dumps(text)[1:-1] in told for text in texts)
+
+
+def _as_it_stands(act: Act, status: StoreStatus, refused: Set[str]) -> Act:
+    """A purge with what became of it since its receipt, which stays as it was signed: scrubbed, carried out, refused."""
+    receipt = act.details.get("receipt")
+    if receipt is None:
+        return act
+    since: dict[str, Any] = {}
+    if not receipt["scrubbed"] and receipt["store"].partition(" with ")[0] == status.store:
+        since["scrubbed"] = not status.scrub_pending
+    if receipt["id"] in refused:
+        since["refused"] = True
+    elif receipt["pending"] and status.sync is not None:
+        since["pending"] = bool(status.sync.queued or status.sync.purges or status.sync.dead_letters)
+    return act.model_copy(update={"details": act.details | since})
 
 
 def _unseen(plan: PurgePlan) -> PurgePlan:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from memgraph.backends.base import Archivable, Scope
 from memgraph.errors import LegalHoldError, NotFoundError, UnsupportedError
@@ -14,6 +14,8 @@ from memgraph.models import BackupReport, Entry, RestoreReport, Status
 from memgraph.operations import Remember
 
 __all__ = ["restore", "verify"]
+
+_RETIRED: Final = frozenset({Status.FORGOTTEN, Status.RELEASED, Status.PRUNED})
 
 
 def verify(path: str | Path) -> BackupReport:
@@ -99,8 +101,7 @@ def _require_held(store: str | Path, backup: str | Path) -> None:
 
 def _is_lost(held: Entry, there: Entry | None) -> bool:
     """Whether a backup lacks a memory, or has it out of use where it is not so in the store."""
-    retired = (Status.FORGOTTEN, Status.RELEASED, Status.PRUNED)
-    return there is None or (there.status in retired and held.status not in retired)
+    return there is None or (there.status in _RETIRED and held.status not in _RETIRED)
 
 
 def _require(backup: str | Path) -> None:

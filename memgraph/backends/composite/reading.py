@@ -62,12 +62,10 @@ class Reading:
         reason = self.cannot_ask(scope)
         if reason is None:
             try:
-                with self.primary.within(self.deadline):
-                    lost = self.link.puller.has_lost(self.primary, scope.namespace)
-                if lost:
-                    self.link.pull_soon()
-                    return ask(self.local), _LOST
                 with nullcontext() if endless else self.primary.within(self.deadline):
+                    if self.link.puller.has_lost(self.primary, scope.namespace):
+                        self.link.pull_soon()
+                        return ask(self.local), _LOST
                     found = ask(self.primary)
             except UnavailableError as error:
                 reason = self.failed(error)
