@@ -842,7 +842,8 @@ class Memory:
         if found.status is Status.ACTIVE:
             return found
         changeset = new_id()
-        written = self._change("restore", by, changeset, self._restoring(found, _label(reason, "reason"), changeset))[0]
+        bringing = self._restoring([found], _label(reason, "reason"), changeset)
+        written = self._change("restore", by, changeset, bringing)[0]
         return self._entry(written.id if isinstance(written, Entry) else found.id)
 
     def restorable(self, id: str | None = None, *, key: str | None = None, to: str | datetime | None = None) -> Entry:
@@ -868,36 +869,42 @@ class Memory:
     def _no_value(self) -> NoReturn:
         raise self._missing(f"to: the key has no such value in namespace {self._namespace!r}", "`history` lists them.")
 
-    def _restoring(self, found: Entry, reason: str | None, changeset: str | None) -> builtins.list[Operation]:
-        space = self._namespace
-        if found.key is None and (found.expires_at is None or found.expires_at > self._now()):
-            return [Restore(op_id=_op_id(), namespace=space, id=found.id, reason=reason, changeset=changeset)]
-        copy = new_id()
-        origin = Origin(id=found.restores or found.id, version=found.restores_version or found.version)
-        same = found.model_dump(
-            include={
-                "content", "key", "kind", "subject", "title", "tags", "aliases", "metadata", "source", "actor", "session",
-                "trust", "pinned", "confidence", "valid_from",
-            }
-        )  # fmt: skip
-        expires = found.expires_at if found.expires_at is not None and found.expires_at > self._now() else None
-        valid_to = found.valid_to if found.valid_to is not None and found.valid_to > self._now() else None
-        operations: builtins.list[Operation] = [
-            Remember(
-                **same,
-                op_id=_op_id(),
-                namespace=space,
-                id=copy,
-                valid_to=valid_to,
-                expires_at=expires,
-                reason=reason,
-                restores=origin,
-                changeset=changeset,
+    def _restoring(
+        self, entries: Iterable[Entry], reason: str | None, changeset: str | None
+    ) -> builtins.list[Operation]:
+        """In the order in which they were written, so that the newest is the newest again; what relates two that are
+        copied relates the copies."""
+        space, now = self._namespace, self._now()
+        operations: builtins.list[Operation] = []
+        copies: dict[str, str] = {}
+        for found in sorted(entries, key=lambda entry: (entry.version, entry.id)):
+            if found.key is None and (found.expires_at is None or found.expires_at > now):
+                operations.append(
+                    Restore(op_id=_op_id(), namespace=space, id=found.id, reason=reason, changeset=changeset)
+                )
+                continue
+            copies[found.id] = new_id()
+            same = found.model_dump(
+                include={
+                    "content", "key", "kind", "subject", "title", "tags", "aliases", "metadata", "source", "actor",
+                    "session", "trust", "pinned", "confidence", "valid_from",
+                }
+            )  # fmt: skip
+            operations.append(
+                Remember(
+                    **same,
+                    op_id=_op_id(),
+                    namespace=space,
+                    id=copies[found.id],
+                    valid_to=found.valid_to if found.valid_to is not None and found.valid_to > now else None,
+                    expires_at=found.expires_at if found.expires_at is not None and found.expires_at > now else None,
+                    reason=reason,
+                    restores=Origin(id=found.restores or found.id, version=found.restores_version or found.version),
+                    changeset=changeset,
+                )
             )
-        ]
-        for edge in self._near.relations(space, [found.id]):
-            a = copy if edge.source_id == found.id else edge.source_id
-            b = copy if edge.target_id == found.id else edge.target_id
+        for edge in self._near.relations(space, builtins.list(copies)) if copies else ():
+            a, b = (copies.get(id, id) for id in (edge.source_id, edge.target_id))
             weight = 1.0 if edge.weight is None else edge.weight
             operations.append(
                 Relate(op_id=_op_id(), namespace=space, a=a, b=b, type=edge.type or "", weight=weight, note=edge.note)
@@ -1010,8 +1017,7 @@ class Memory:
         changeset = new_id()
         operations = self._retiring(going, "released", why, changeset)
         if not dry_run:
-            for entry in coming:
-                operations += self._restoring(entry, why, changeset)
+            operations += self._restoring(coming, why, changeset)
             # out of use already, and never to be brought back by another rewind
             covered = sorted(token(self._namespace, each.id) for each in written if each.status is Status.SUPERSEDED)
             if operations or covered:
@@ -1070,8 +1076,7 @@ class Memory:
                 coming += [each for each in line if each.superseded_by == entry.id and each.key == entry.key][-1:]
         operations = self._retiring(going, "released", why, undoing)
         if not dry_run:
-            for entry in coming:
-                operations += self._restoring(entry, why, undoing)
+            operations += self._restoring(coming, why, undoing)
             if operations:
                 self._change("undo", by, undoing, operations)
             found = self._backend.changeset(self._namespace, undoing)

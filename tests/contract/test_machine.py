@@ -64,23 +64,28 @@ class Door:
         if self.entries()[id][1] != "forgotten":
             self.oracle.apply(Retire(**self.stamp(), id=id, cause="forgotten"))
 
-    def restore(self, id: str, as_id: str | None) -> None:
-        memory, status = self.entries()[id]
-        if status == "active":
-            return
-        if memory.key is None:
-            self.oracle.apply(Restore(**self.stamp(), id=id))
-            return
-        assert as_id is not None
-        root = memory.restores or Origin(id=memory.id, version=memory.version)
-        over = memory.valid_to is not None and memory.valid_to <= self.clock.now
-        live = {"valid_to": None if over else memory.valid_to}
-        known = [op for op in self.oracle.relations.values() if isinstance(op, Relate) and id in (op.a, op.b)]
-        alive = [op for op in known if {op.a, op.b} <= set(self.entries())]
-        self.oracle.apply(memory.model_copy(update={**self.stamp(), "id": as_id, "restores": root, **live}))
-        for op in alive:
-            ends = {"a": as_id if op.a == id else op.a, "b": as_id if op.b == id else op.b}
-            self.oracle.apply(op.model_copy(update={**self.stamp(), **ends}))
+    def restore(self, brought: dict[str, str | None]) -> None:
+        """Bring back ids, each in place or as a copy; what relates two that were copied relates the copies."""
+        before = self.entries()
+        copies: dict[str, str] = {}
+        for id in sorted(brought, key=lambda each: before[each][0].version):
+            memory, status = before[id]
+            if status == "active":
+                continue
+            if memory.key is None:
+                self.oracle.apply(Restore(**self.stamp(), id=id))
+                continue
+            as_id = brought[id]
+            assert as_id is not None
+            copies[id] = as_id
+            root = memory.restores or Origin(id=memory.id, version=memory.version)
+            over = memory.valid_to is not None and memory.valid_to <= self.clock.now
+            live = {"valid_to": None if over else memory.valid_to}
+            self.oracle.apply(memory.model_copy(update={**self.stamp(), "id": as_id, "restores": root, **live}))
+        for op in list(self.oracle.relations.values()):
+            if isinstance(op, Relate) and {op.a, op.b} <= set(before) and {op.a, op.b} & set(copies):
+                ends = {"a": copies.get(op.a, op.a), "b": copies.get(op.b, op.b)}
+                self.oracle.apply(op.model_copy(update={**self.stamp(), **ends}))
 
     def purge(self, ids: set[str]) -> set[str]:
         """Bury ids and the copies that came from them; no older version of a key takes the place of a purged one."""
@@ -96,7 +101,7 @@ class Door:
             newest = max(line, key=lambda op: op.version, default=None)
             if newest and newest.id in gone:
                 heads.append((key, newest.version))
-        for id in sorted(gone):
+        for id in gone:
             self.oracle.apply(Purge(**self.stamp(), field="id", value=id, heads=tuple(heads)))
         return gone
 
@@ -129,8 +134,9 @@ class Verbs(RuleBasedStateMachine):
         return self.handles[self.turn % 2]
 
     def one(self, pick: int, *, status: str | None = None) -> str | None:
-        ids = sorted(id for id, (_, found) in self.door.entries().items() if status in (None, found))
-        return ids[pick % len(ids)] if ids else None
+        """One of the ids, in the order in which they were written: their own would be another one every run."""
+        known = sorted((op.version, id) for id, (op, found) in self.door.entries().items() if status in (None, found))
+        return known[pick % len(known)][1] if known else None
 
     @rule(key=KEYS, tag=st.sampled_from(("a", "b")), subject=st.sampled_from((None, "ann")), past=st.integers(0, 5))
     def remember(self, key: str | None, tag: str, subject: str | None, past: int) -> None:
@@ -196,7 +202,7 @@ class Verbs(RuleBasedStateMachine):
         id = self.one(pick)
         entry = self.memory.restore(id)
         assert entry.status == "active"
-        self.door.restore(id, entry.id)
+        self.door.restore({id: entry.id})
 
     @precondition(lambda self: self.one(0, status="active"))
     @rule(new=PICK, old=PICK)
@@ -237,10 +243,10 @@ class Verbs(RuleBasedStateMachine):
     @rule(pick=PICK)
     def unrelate(self, pick: int) -> None:
         entries = self.door.entries()
-        known = [
-            op for _, op in sorted(self.door.oracle.relations.items()) if isinstance(op, Relate) and op.type == "knows"
-        ]
-        alive = [op for op in known if {op.a, op.b} <= set(entries)]
+        known = [op for op in self.door.oracle.relations.values() if isinstance(op, Relate) and op.type == "knows"]
+        alive = sorted(
+            (op for op in known if {op.a, op.b} <= set(entries)), key=lambda op: (op.version, entries[op.a][0].version)
+        )
         if not alive:
             return
         op = alive[pick % len(alive)]
@@ -263,13 +269,12 @@ class Verbs(RuleBasedStateMachine):
         assert {c.id for c in self.handles[0].release(filters=Filters(tags=[tag]), dry_run=True).changes} == want
         done = self.memory.release(f"about {tag}", Filters(tags=[tag]))
         assert {change.id for change in done.changes} == want
-        for id in sorted(want):
+        for id in want:
             self.door.oracle.apply(Retire(**self.door.stamp(), id=id, cause="released"))
         if undo and want:
             undone = self.memory.undo(done.id)
             assert {change.id for change in undone.changes} == want
-            for change in undone.changes:
-                self.door.restore(change.id, change.restored_as)
+            self.door.restore({change.id: change.restored_as for change in undone.changes})
 
     @precondition(lambda self: self.door.entries())
     @rule(by=st.sampled_from(("ids", "key", "subject", "tags", "text")), pick=PICK)

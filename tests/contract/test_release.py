@@ -58,6 +58,28 @@ def test_undo_takes_a_release_back(memory: Memory) -> None:
     assert len(memory.search("zebra")) == 2
 
 
+def test_what_is_brought_back_together_keeps_its_order_and_its_relations(memory: Memory, clock: FrozenClock) -> None:
+    """Copies that an undo makes follow one another as their originals did, and are related to each other as those were."""
+    first = memory.remember("zebra one", key="one")
+    clock.advance()
+    second = memory.remember("zebra two", key="two")
+    other = memory.remember("a lion")
+    memory.relate(first.id, second.id, "knows", weight=0.5, note="of old")
+    memory.relate(second.id, other.id, "fears")
+    clock.advance()
+    memory.undo(memory.release("zebra").id)
+    one, two = memory.current("one"), memory.current("two")
+    assert one is not None
+    assert two is not None
+    assert one.version < two.version
+    relations = {
+        (edge.source_id, edge.target_id, edge.type, edge.weight, edge.note)
+        for entry in (one, two)
+        for edge in memory.neighbours(entry.id).edges
+    }
+    assert relations == {(one.id, two.id, "knows", 0.5, "of old"), (two.id, other.id, "fears", 1.0, None)}
+
+
 def test_undo_leaves_what_changed_since(memory: Memory) -> None:
     """What was written to a key after the release stays current; undo never overwrites it."""
     memory.remember("zebra old", key="k")

@@ -80,7 +80,8 @@ class Replica:
         self.memory = Memory(backend, namespace=self.namespace, clock=self.clock)
 
     def ids(self) -> list[str]:
-        return sorted(entry.id for entry in self.local_list())
+        """In the order in which they were written: that of the ids themselves would be another one every run."""
+        return [entry.id for entry in sorted(self.local_list(), key=lambda entry: (entry.version, entry.id))]
 
     def local_list(self) -> list[Any]:
         return everything(self.local, self.namespace, LATER)
@@ -95,7 +96,8 @@ def act(replica: Replica, draw: Callable[[Any], Any], acknowledged: dict[str, st
     ids = replica.ids()
 
     def one() -> str:
-        return str(draw(st.sampled_from(ids))) if ids else "nothing"
+        pick = draw(st.integers(0, 1 << 16))  # what is drawn must not depend on what the store holds
+        return ids[pick % len(ids)] if ids else "nothing"
 
     match verb:
         case "remember" | "condition":
