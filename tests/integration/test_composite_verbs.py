@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -239,6 +240,21 @@ def test_a_write_that_waits_for_the_primary(laptop: Callable[..., Laptop], neo4j
     with pytest.raises(ConflictError):
         a.memory.remember("mine", id="taken")
     assert len(a.memory.dead_letters()) == 1
+
+
+def test_whoever_waits_for_a_primary_that_dies_waits_one_deadline(laptop: Callable[..., Laptop]) -> None:
+    a = laptop("a", write_concern="primary", pull_every=30.0, timeout=4, deadline=4)
+    a.memory.remember("on both")
+    a.cable.black_hole()
+    began = time.monotonic()
+    with pytest.raises(UnavailableError):
+        a.memory.remember("not there yet")
+    assert time.monotonic() - began < 6.5, "two deadlines would be eight seconds"
+    began = time.monotonic()
+    with pytest.raises(UnavailableError):
+        a.memory.remember("nor this")
+    assert time.monotonic() - began < 2, "known to be away, it costs nothing"
+    assert a.link.outbox.depth().queued == 2
 
 
 @pytest.mark.timeout(900)  # its server may start first

@@ -40,6 +40,7 @@ _log = logging.getLogger("memgraph")
 _ROWS: Final = (50, 2000)  # of one push: at first, and at most
 _QUICK, _SLOW = 1.0, 4.0  # seconds: a push under the one lets the next be larger, one over the other smaller
 _QUIET, _BURST = 0.02, 0.5  # seconds: writes that follow each other so closely are pushed together, for so long at most
+_DOUBT: Final = 0.05  # seconds that a push may take before the primary is asked for a sign of life beside it
 _LOOK: Final = 0.02  # seconds between looks at a queue that another process may be emptying
 _PAUSE: Final = 30.0  # seconds before a refused connection is looked at again
 _RETRY: Final = 1.0  # seconds before what the local store refused is tried again, and what runs ahead is looked at
@@ -57,8 +58,8 @@ class Link:
     primary: asked by callers, with short deadlines. pusher: the same one with long deadlines, for the queue. patient: the same with
     a deadline between the two, for the first contact, as a server may have just started, and for a sync over a slow way.
     pull_every: seconds between pulls of what others wrote; None: no thread, what waits is pushed when it is waited for.
-    max_drift: seconds that a version may run ahead of the primary's clock. deadline: seconds without an answer to a push after
-    which somebody who waits for it has the primary asked for a sign of life. taken: how many operations the primary took so far.
+    max_drift: seconds that a version may run ahead of the primary's clock. deadline: seconds between two signs of life that
+    somebody who waits for a push has the primary asked for. taken: how many operations the primary took so far.
     """
 
     def __init__(
@@ -428,7 +429,7 @@ class Link:
         if self._pull_every is None:
             return self._push_now(number, scope)
         began = time.monotonic()
-        doubt = self._deadline  # not sooner: a server that has just started is slow, not down
+        doubt = _DOUBT  # asked beside the push: whoever waits hears within one deadline that nobody is there
         while self.breaker.closed and not self.held:
             with self._progress:
                 self._progress.wait(min(_LOOK, max(0.0, began + seconds - time.monotonic())))
