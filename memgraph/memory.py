@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol, Self, TypeVar
 
 from memgraph import checks
 from memgraph.backends.base import Archivable, Backend, Draft, OnDisk, Preparable, Query, Ranking, Replica, Scope
-from memgraph.clock import millis, new_id, version_floor
+from memgraph.clock import new_id, version_floor
 from memgraph.errors import (
-    ClockDriftError,
     ConflictError,
     InvalidInputError,
     LegalHoldError,
@@ -64,7 +63,6 @@ from memgraph.models import (
 from memgraph.operations import (
     Operation,
     Origin,
-    Purge,
     Reinforce,
     Relate,
     Remember,
@@ -73,7 +71,6 @@ from memgraph.operations import (
     Supersede,
     Unknown,
     Unrelate,
-    names,
 )
 from memgraph.rules.caption import caption
 from memgraph.textlines import Skip
@@ -81,15 +78,12 @@ from memgraph.textlines import Skip
 if TYPE_CHECKING:
     import networkx as nx
 
-    from memgraph import interchange
     from memgraph.ledger import Ledger
 
 __all__ = ["Embedder", "Memory"]
 
 DEFAULT_NAMESPACE: Final = "default"
 _PAGE: Final = 1000
-_AHEAD: Final = "the file holds versions further ahead of this machine's clock than max_clock_drift allows"
-_NAMED: Final = 10  # bad lines that a refusal names
 _MODES: Final = ("failover", "merge", "local_first")
 _CONCERNS: Final = ("local", "primary")
 _TTL_MAX: Final = 3.2e9  # seconds: a hundred years
@@ -1355,6 +1349,7 @@ class Memory:
         progress: Progress | None = None,
         skip: Skip | None = None,
         by: str | None = None,
+        dry_run: bool = False,
     ) -> int:
         """Apply an export; returns how many of its operations were news here. A second import changes nothing.
 
@@ -1364,28 +1359,27 @@ class Memory:
         file's namespace into this one instead; what was purged there cannot be carried along.
         progress: called with the number of operations applied so far. skip: called with the number of each line of an intact
         file that is refused, and why; the others are imported. None: one such line refuses the whole.
+        dry_run: check all that, apply nothing, and return how many memories of the file are not here.
 
         Raises StoreCorruptError, StoreVersionError, ClockDriftError, InvalidInputError, and ConflictError where an id names
         other content here.
         """
         from memgraph import interchange
+        from memgraph.importing import Importing
 
         header, items = interchange.read(_file(path), skip)
-        source = header.namespace if move else None
-        left_out = self._admit(items, source, skip)
-        self._refuse_what_must_not_go(items, header, source)
-        gone = 0
-        if not move:
-            buried = [item for item in items if isinstance(item, dict)]
-            if not self._root and not all(
-                self._scope(True).holds(item.get("namespace", self._namespace)) for item in buried
-            ):
-                raise InvalidInputError(f"holds tombstones outside of namespace {self._namespace!r}", field="path")
-            gone = self._backend.bury(buried)
+        latest = int((self._clock() + self._max_clock_drift) * 1000)
+        importing = Importing(
+            self._backend, self._namespace, self._root, header, items, bool(move), self._now(), latest
+        )
+        if dry_run:
+            return importing.news(skip)
+        buried, pages = importing.admitted(skip)
+        gone = self._backend.bury(buried) if buried else 0
         changed = applied = 0
-        for part in _pages(_operations(item for number, item in items.lines() if number not in left_out)):
-            changed += self._backend.apply([self._moved(operation, source) for operation in part])
-            applied += len(part)
+        for page in pages:
+            changed += self._backend.apply(page)
+            applied += len(page)
             if progress is not None:
                 progress(applied)
         self._note_import(changed + gone, by, header.subtree)
@@ -1397,115 +1391,6 @@ class Memory:
 
         if news:
             self._ledger.note("import", self._operator(by), {"news": news} | reach(subtree))
-
-    def _moved(self, operation: Operation | Unknown, source: str | None) -> Operation | Unknown:
-        from memgraph import interchange
-
-        return operation if source is None else interchange.moved(operation, source, self._namespace)
-
-    def _admit(self, items: interchange.Items, source: str | None, skip: Skip | None) -> frozenset[int]:
-        """Refuse what must not come in; returns the lines to leave out, which `skip` was told of.
-
-        Those are of memories whose ids name other content here. Without `skip` one of them refuses the file.
-        """
-        taken: set[tuple[str, str]] = set()
-        for part in _pages(_operations(items)):
-            taken |= self._taken([self._moved(operation, source) for operation in part])
-        if not taken:
-            return frozenset()
-        bad: builtins.list[int] = []
-        for number, item in items.lines():
-            if isinstance(item, Operation):
-                operation = self._moved(item, source)
-                assert isinstance(operation, Operation)
-                if any((operation.namespace, id) in taken for id in names(operation)):
-                    bad.append(number)
-        if skip is None:
-            told = f"{', '.join(map(str, bad[:_NAMED]))}" + (f" and {len(bad) - _NAMED} more" if bad[_NAMED:] else "")
-            raise ConflictError(
-                f"ids in the file name memories with other content here (lines {told}); nothing was imported",
-                hint="Import into another namespace, or leave those lines out: without --strict, or with skip.",
-            )
-        for number in bad:
-            skip(number, "it is about a memory whose id names one with other content, or another key, here")
-        return frozenset(bad)
-
-    def _refuse_what_must_not_go(
-        self, items: interchange.Items, header: interchange.Header, source: str | None
-    ) -> None:
-        """Raise LegalHoldError if an import would delete, release or prune what is under a legal hold here.
-
-        ClockDriftError if its tombstones run ahead: what is written later would die by them.
-        """
-        from memgraph.rules import tombstones
-
-        buried = [item for item in items if isinstance(item, dict)] if source is None else []
-        if any(millis(item["version"]) > self._latest() for item in buried if "version" in item):
-            raise ClockDriftError(_AHEAD, hint="Set the clock right, or raise max_clock_drift.")
-        root = header.namespace if source is None else self._namespace
-        spaces = [path for path in self._backend.namespaces(root) if header.subtree or path == root]
-        held: dict[tuple[str, str], Entry] = {}
-        for space in spaces:
-            for hold in self._at(space).holds():
-                found = self._backend.select(Scope(space), hold.selector, self._now())
-                held.update(((entry.namespace, entry.id), entry) for entry in found)
-        if not held:
-            return
-        going = {(entry.namespace, entry.id) for _, entry in tombstones.hits(buried, held.values())}
-        for item in _operations(items):
-            operation = self._moved(item, source)
-            if isinstance(operation, Retire) and operation.cause != "forgotten":
-                entry = held.get((operation.namespace, operation.id))
-                if entry is not None and entry.status is Status.ACTIVE and self._is_news(operation):
-                    going.add((operation.namespace, operation.id))
-        if going:
-            raise LegalHoldError(
-                f"the file would delete, release or prune {len(going)} memories that are under a legal hold;"
-                " nothing was imported",
-                hint="Lift the hold, or import into another namespace: `memgraph hold list`, `memgraph hold lift ID`.",
-            )
-
-    def _latest(self) -> int:
-        """The milliseconds up to which versions may run ahead."""
-        return int((self._clock() + self._max_clock_drift) * 1000)
-
-    def _is_news(self, operation: Retire) -> bool:
-        """Whether it happened after all that is known of its memory."""
-        line = self._backend.lineage(operation.namespace, operation.id, self._now())
-        return line is None or all(
-            event.version < operation.version for event in line.events if event.id == operation.id
-        )
-
-    def _taken(self, operations: builtins.list[Operation | Unknown]) -> set[tuple[str, str]]:
-        """The namespaces and ids that name other content here. Refuses another namespace, and stamps from the future."""
-        latest = self._latest()
-        scope = self._scope(subtree=True)
-        spaces: dict[str, builtins.list[Remember]] = {}
-        for operation in operations:
-            checks.namespace(operation.namespace)
-            if not self._root and not scope.holds(operation.namespace):
-                raise InvalidInputError(
-                    f"holds memories outside of namespace {self._namespace!r}",
-                    field="path",
-                    hint="Import with move, or open the store without a namespace.",
-                )
-            if millis(operation.version) > latest:
-                raise ClockDriftError(_AHEAD, hint="Set the clock right, or raise max_clock_drift.")
-            if isinstance(operation, Purge):
-                raise InvalidInputError(
-                    "holds a purge; exports hold tombstones", field="path", hint="Export again, and import that."
-                )
-            if isinstance(operation, Remember):
-                spaces.setdefault(operation.namespace, []).append(operation)
-        taken: set[tuple[str, str]] = set()
-        for space, writes in spaces.items():
-            known = self._backend.get(space, [write.id for write in writes], self._now())
-            taken.update(
-                (space, write.id)
-                for write in writes
-                if write.id in known and (known[write.id].content, known[write.id].key) != (write.content, write.key)
-            )
-        return taken
 
     def backup(self, path: str | Path, *, force: bool = False) -> BackupReport:
         """Write the whole store, every namespace as it is at this instant, to a file; returns what it holds.

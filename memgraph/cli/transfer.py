@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,6 +13,7 @@ from memgraph.cli.call import PARTIAL, Call, pass_call, say, verb
 from memgraph.cli.files import check_free, write_file
 from memgraph.cli.options import by_option, subtree_option, yes_option
 from memgraph.cli.output import progress
+from memgraph.errors import NotFoundError
 from memgraph.views.plain import escape
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def export_command(call: Call, file: str, subtree: bool, force: bool) -> None:
 @click.option("--move", is_flag=True, help="Put what lay in the export's namespace into this one.")
 @click.option("--strict", is_flag=True, help="Import nothing if there is a line that cannot be taken.")
 @by_option
-@click.option("--dry-run", is_flag=True, help="Read and check the file, and change nothing.")
+@click.option("--dry-run", is_flag=True, help="Check the file against the store, and change nothing.")
 @yes_option
 @pass_call
 def import_command(
@@ -87,28 +88,33 @@ def import_command(
     skip = None if strict else lambda number, reason: bad.append((number, reason))
 
     def into(memory: Memory) -> int:
-        with progress(call, "importing") as advance:
+        with progress(call, "reading" if dry_run else "importing") as advance:
+            rest: dict[str, Any] = {"progress": advance, "skip": skip, "by": by, "dry_run": dry_run}
             if format_ == "jsonl":
-                return memory.import_from(file, move=move, progress=advance, skip=skip, by=by)
+                return memory.import_from(file, move=move, **rest)
             from memgraph.integrations.importers import import_chat
 
-            return import_chat(memory, file, fields, timezone or "UTC", progress=advance, skip=skip, by=by)
+            return import_chat(memory, file, fields, timezone or "UTC", **rest)
 
     if dry_run:
-        _show(call, _rehearse(call, into), bad, dry_run=True)
-        return
-    memory = call.memory(create=True)
-    held = memory.stats().store_entries
-    if held:
-        call.confirm(f"import into a store that holds {held} memories", yes=yes)
-    _show(call, into(memory), bad, dry_run=False)
+        try:
+            memory = call.memory()
+        except NotFoundError:  # there is no store yet
+            _show(call, _rehearse(call, into), bad, dry_run=True)
+            return
+    else:
+        memory = call.memory(create=True)
+        held = memory.stats().store_entries
+        if held:
+            call.confirm(f"import into a store that holds {held} memories", yes=yes)
+    _show(call, into(memory), bad, dry_run=dry_run)
 
 
 def _show(call: Call, count: int, bad: list[tuple[int, str]], dry_run: bool) -> None:
     """What was imported, and what was not and why: exit code 6 if there is such."""
 
     def lines() -> Iterator[str]:
-        yield f"{count} would be new in an empty store; nothing was changed" if dry_run else f"imported {count}"
+        yield f"{count} would be new; nothing was changed" if dry_run else f"imported {count}"
         if bad:
             yield f"{len(bad)} lines cannot be taken:" if dry_run else f"{len(bad)} lines were left out:"
         yield from (f"  line {number}: {escape(reason)}" for number, reason in bad)
@@ -120,7 +126,7 @@ def _show(call: Call, count: int, bad: list[tuple[int, str]], dry_run: bool) -> 
 
 
 def _rehearse(call: Call, into: Callable[[Memory], int]) -> int:
-    """Import into a store in this process's memory, so that every check is the real one."""
+    """Import into an empty store in this process's memory, so that every check is the real one."""
     from memgraph import Memory
 
     settings = call.settings().arguments()

@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from memgraph import checks
 from memgraph.errors import ConflictError, InvalidInputError, MemgraphError, PurgedError
+from memgraph.importing import taken
 from memgraph.models import Entry, Trust
 from memgraph.textlines import Skip, judge, utf8_lines
 
@@ -43,6 +44,7 @@ def import_chat(
     progress: Callable[[int], object] | None = None,
     skip: Skip | None = None,
     by: str | None = None,
+    dry_run: bool = False,
 ) -> int:
     """Remember the turns of a transcript, in order; a second import changes nothing. Returns how many were new.
 
@@ -52,7 +54,8 @@ def import_chat(
     ISO 8601, or Unix seconds.
     timezone: the IANA name of the zone of times that have none. progress: called with the number of turns done.
     skip: called with the number of each line that cannot be taken, and why; the others are imported. None: one such line
-    refuses the whole. by: who imports, for the audit; else the operating system's user.
+    refuses the whole. by: who imports, for the audit; else the operating system's user. dry_run: check all that, write nothing,
+    and return how many turns are not there.
 
     Without a mapped `id`, the id is made of the turn's place in the file and its values. The whole file is checked
     before anything is written. Raises InvalidInputError naming the lines (in an array, the elements), counted from 1, and
@@ -73,9 +76,11 @@ def import_chat(
             lines.setdefault((namespace, turn["id"]), []).append(number)
         except InvalidInputError as error:
             bad[number] = error
-    taken = _taken(memory, seen)
-    bad |= {number: _TAKEN for name in taken for number in lines[name]}
-    judge(bad, len(seen) - len(taken), skip)
+    clashes, known = _there(memory, seen)
+    bad |= {number: _TAKEN for name in clashes for number in lines[name]}
+    judge(bad, len(seen) - len(clashes), skip)
+    if dry_run:
+        return len(seen) - known - len(clashes)
     done = 0
     news: Counter[str | None] = Counter()
     waiting: dict[str | None, list[dict[str, Any]]] = {}
@@ -105,20 +110,20 @@ def _place(memory: Memory, namespace: str | None) -> Memory:
     return memory if namespace is None else memory.namespace(namespace)
 
 
-def _taken(
+def _there(
     memory: Memory, seen: Mapping[tuple[str | None, str], tuple[str, str | None]]
-) -> set[tuple[str | None, str]]:
-    """Which of these ids name memories with other content, or another key, in the store."""
-    found: set[tuple[str | None, str]] = set()
+) -> tuple[set[tuple[str | None, str]], int]:
+    """Which of these ids name other memories in the store; and how many are there as they are."""
+    clashes: set[tuple[str | None, str]] = set()
+    known = 0
     for namespace in {namespace for namespace, _ in seen}:
         place = _place(memory, namespace)
-        ids = [id for path, id in seen if path == namespace]
-        for start in range(0, len(ids), _BATCH):
-            known = place.backend.get(place.path, ids[start : start + _BATCH], datetime.now(UTC))
-            found |= {
-                (namespace, id) for id, entry in known.items() if (entry.content, entry.key) != seen[namespace, id]
-            }
-    return found
+        turns = iter([(id, says) for (path, id), says in seen.items() if path == namespace])
+        while batch := dict(itertools.islice(turns, _BATCH)):
+            other = taken(place.backend, place.path, batch, datetime.now(UTC))
+            clashes |= {(namespace, id) for id in other}
+            known += len(place.backend.get(place.path, list(batch), datetime.now(UTC))) - len(other)
+    return clashes, known
 
 
 def _remember(memory: Memory, namespace: str | None, batch: list[dict[str, Any]]) -> int:

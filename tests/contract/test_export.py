@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -169,6 +170,34 @@ def test_what_conflicts_is_left_out_with_all_that_is_about_it(memory: Memory, sp
     assert len(about) == 3
     with pytest.raises(ConflictError, match=", ".join(map(str, about))):
         spare.import_from(path)
+
+
+def _note(numbers: list[int], number: int, reason: str) -> None:
+    numbers.append(number)
+
+
+def test_a_dry_run_looks_at_the_store_and_changes_nothing(memory: Memory, spare: Memory, tmp_path: Path) -> None:
+    """It counts what is not here, and refuses what the import would refuse, in the same words."""
+    memory.remember("one", id="a")
+    memory.remember("two", id="b", key="k")
+    memory.remember("three", id="c", key="k")
+    path = tmp_path / "x.jsonl"
+    memory.export_to(path)
+    spare.remember("one", id="a")
+    before = view_of(spare.backend, [spare.path], spare._now())
+    assert spare.import_from(path, dry_run=True) == 2
+    assert view_of(spare.backend, [spare.path], spare._now()) == before
+    assert spare.audit() == []
+    spare.remember("another", id="b")
+    told: list[tuple[str, list[int]]] = []
+    for dry_run in (True, False):
+        with pytest.raises(ConflictError) as refused:
+            spare.import_from(path, dry_run=dry_run)
+        left_out: list[int] = []
+        spare.import_from(path, skip=partial(_note, left_out), dry_run=dry_run)
+        told.append((str(refused.value), left_out))
+    assert told[0] == told[1]
+    assert spare.import_from(path, skip=lambda *_: None, dry_run=True) == 0
 
 
 def test_b044_one_file_into_two_namespaces(memory: Memory, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -109,9 +110,9 @@ def test_an_import_does_not_take_what_is_held(
     memory.import_from(tmp_path / "before")
     hold = memory.hold({"subject": "ada"})
     for file in ("released", "purged"):
-        for skip in (None, lambda *_: None):
+        for skip, dry_run in itertools.product((None, lambda *_: None), (True, False)):
             with pytest.raises(LegalHoldError):
-                memory.import_from(tmp_path / file, skip=skip)
+                memory.import_from(tmp_path / file, skip=skip, dry_run=dry_run)
     assert [(entry.id, entry.status) for entry in memory.list({"status": "any"})] == [("e", "active")]
     memory.import_from(tmp_path / "before")
     memory.lift_hold(hold.id)

@@ -379,7 +379,9 @@ def test_export_and_import(ask: Callable[..., Any], run: Run, tmp_path: Path) ->
     ask("remember", "elsewhere", "-n", "acme")
     ask("export", "acme.jsonl", "-n", "acme")
     assert ask("import", "acme.jsonl", "--dry-run", *other)["imported"] > 0
-    assert "would be new" in run("import", "acme.jsonl", "--dry-run", *other).stdout
+    assert "1 would be new; nothing" in run("import", "acme.jsonl", "--dry-run", *other).stdout
+    assert ask("import", "out.jsonl", "--dry-run", *other)["imported"] == 0, "it is looked at what the store holds"
+    run("import", "acme.jsonl", "--dry-run", "-n", "walled", *other, code=2)
     run("import", "acme.jsonl", "--yes", "-n", "walled", *other, code=2)
     run("import", "no-such-file.jsonl", code=2)
     Path("broken.jsonl").write_text("{")

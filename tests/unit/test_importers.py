@@ -81,6 +81,22 @@ def test_a_second_import_changes_nothing(memory: Memory, tmp_path: Path, mapping
     assert memory.namespace("c1").count() == len(before) + 1
 
 
+def test_a_dry_run_looks_at_the_store_and_changes_nothing(memory: Memory, tmp_path: Path) -> None:
+    mapping = {"content": "content", "id": "id", "namespace": "scope"}
+    turns = [{"content": f"turn {n}", "id": str(n), "scope": "ab"[n % 2]} for n in range(4)]
+    memory.namespace("a").remember("turn 0", id="0")
+    assert import_chat(memory, lines(tmp_path / "x", turns), mapping, dry_run=True) == 3
+    assert held(memory) == 1
+    assert memory.namespace("a").audit() == []
+    memory.namespace("a").remember("another", id="2")
+    with pytest.raises(ConflictError, match="line 3"):
+        import_chat(memory, tmp_path / "x", mapping, dry_run=True)
+    bad: list[int] = []
+    assert import_chat(memory, tmp_path / "x", mapping, skip=lambda number, _: bad.append(number), dry_run=True) == 2
+    assert bad == [3]
+    assert held(memory) == 2
+
+
 def test_an_array_is_read_like_lines(memory: Memory, make_memory: Callable[..., Memory], tmp_path: Path) -> None:
     array = tmp_path / "array.json"
     array.write_text("\ufeff\n " + json.dumps(TURNS, indent=1), encoding="utf-8")
