@@ -1210,7 +1210,7 @@ class Memory:
         Raises InvalidInputError for another selector.
         """
         from memgraph.ledger import REFUSED
-        from memgraph.receipts import count_in_file
+        from memgraph.receipts import count_in_file, settled
         from memgraph.rules.selection import selector_digest
 
         status = self.status()
@@ -1233,8 +1233,14 @@ class Memory:
                 found["memories"] = left
         if status.scrub_pending:
             found["files that wait to be scrubbed"] = 1
+        not_reached = receipt.not_reached
         if any(act.what == REFUSED and act.details["refused"] == receipt.id for act in self._ledger.acts()):
             found["primaries that refused it"] = 1
+        elif receipt.pending and isinstance(self._backend, Replica):
+            if self._backend.has_yet_to_purge(receipt.id):
+                found["primaries that have yet to carry it out"] = 1
+            else:
+                not_reached = settled(not_reached)
         if texts and isinstance(self._backend, OnDisk):
             for path in self._backend.files():
                 looked.append(f"bytes of {path}")
@@ -1247,7 +1253,14 @@ class Memory:
             count = sum(_holds_any(item, texts) for scope in scopes for item in side.operations(scope))
             if count:
                 found[f"operations on {side.name}"] = count
-        return PurgeCheck(receipt=receipt.id, ok=not found, looked_at=tuple(looked), found=found, tombstones=tombstones)
+        return PurgeCheck(
+            receipt=receipt.id,
+            ok=not found,
+            looked_at=tuple(looked),
+            found=found,
+            tombstones=tombstones,
+            not_reached=not_reached,
+        )
 
     def _sides(self) -> Sequence[Backend]:
         """The stores by themselves, as far as they are within reach."""
@@ -1311,11 +1324,31 @@ class Memory:
         refused = {act.details["refused"] for act in noted if act.what == REFUSED}
         if isinstance(self._backend, OnDisk) and any("receipt" in act.details for act in noted):
             status = self.status()
-            noted = [_as_it_stands(act, status, refused) for act in noted]
+            noted = [self._as_it_stands(act, status, refused) for act in noted]
         known = {act.details["changeset"] for act in noted if "changeset" in act.details}
         told = [act for path in paths for act in acts_of(path, self._history(path))]
         found = [*noted, *(act for act in told if act.details.get("changeset") not in known)]
         return sorted(found, key=lambda act: (act.at, act.id))
+
+    def _as_it_stands(self, act: Act, status: StoreStatus, refused: Set[str]) -> Act:
+        """A purge with what became of it since its receipt, which stays as it was signed: scrubbed, carried out, refused."""
+        from memgraph.receipts import SELECTOR_WAITS
+
+        receipt = act.details.get("receipt")
+        if receipt is None:
+            return act
+        ours = receipt["store"].partition(" with ")[0] == status.store
+        since: dict[str, Any] = {}
+        if not receipt["scrubbed"] and ours:
+            since["scrubbed"] = not status.scrub_pending
+        if receipt["id"] in refused:
+            since["refused"] = True
+        elif receipt["pending"] and isinstance(
+            self._backend, Replica
+        ):  # another's comes here after what it queued itself
+            waits = self._backend.has_yet_to_purge(receipt["id"]) if ours else SELECTOR_WAITS in receipt["not_reached"]
+            since["pending"] = waits
+        return act.model_copy(update={"details": act.details | since})
 
     def _history(self, path: str) -> builtins.list[Operation | Unknown]:
         """The operations of a namespace; while a primary is away, those that the file beside it knows."""
@@ -1526,21 +1559,6 @@ def _holds_any(item: Operation | Unknown | dict[str, Any], texts: Sequence[str])
     """Whether a text stands anywhere in what a store gives for an export."""
     told = json.dumps(item, default=str) if isinstance(item, dict) else json.dumps(item.model_dump(mode="json"))
     return any(json.dumps(text)[1:-1] in told for text in texts)
-
-
-def _as_it_stands(act: Act, status: StoreStatus, refused: Set[str]) -> Act:
-    """A purge with what became of it since its receipt, which stays as it was signed: scrubbed, carried out, refused."""
-    receipt = act.details.get("receipt")
-    if receipt is None:
-        return act
-    since: dict[str, Any] = {}
-    if not receipt["scrubbed"] and receipt["store"].partition(" with ")[0] == status.store:
-        since["scrubbed"] = not status.scrub_pending
-    if receipt["id"] in refused:
-        since["refused"] = True
-    elif receipt["pending"] and status.sync is not None:
-        since["pending"] = bool(status.sync.queued or status.sync.purges or status.sync.dead_letters)
-    return act.model_copy(update={"details": act.details | since})
 
 
 def _unseen(plan: PurgePlan) -> PurgePlan:

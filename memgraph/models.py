@@ -522,7 +522,8 @@ class PurgeReceipt(Value):
 class PurgeCheck(Value):
     """What a second look after a purge found. looked_at: where, in words. found: what is still there, by place; empty if ok.
 
-    tombstones: how many of the receipt's are in force here; the receipt says how many it made.
+    tombstones: how many of the receipt's are in force here; the receipt says how many it made. not_reached: what the receipt
+    names as not reached, without a primary that has carried it out since.
     """
 
     receipt: str
@@ -530,6 +531,7 @@ class PurgeCheck(Value):
     looked_at: tuple[str, ...]
     found: dict[str, int]
     tombstones: int
+    not_reached: tuple[str, ...] = ()
 
 
 class Hold(Value):

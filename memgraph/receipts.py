@@ -16,9 +16,12 @@ from memgraph.models import PurgeReceipt
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-__all__ = ["count_in_file", "is_signed_by", "read", "require_key", "sign"]
+__all__ = ["QUEUED", "SELECTOR_WAITS", "count_in_file", "is_signed_by", "read", "require_key", "settled", "sign"]
 
 _BLOCK: Final = 1 << 20
+QUEUED: Final = "is queued, and carried out there when it is"
+"""How a receipt tells of a primary that has yet to carry a purge out."""
+SELECTOR_WAITS: Final = "the selector: it waits for that, encrypted, in the file, and is erased when it was carried out"
 
 
 def read(data: bytes) -> PurgeReceipt:
@@ -29,6 +32,11 @@ def read(data: bytes) -> PurgeReceipt:
         return PurgeReceipt.model_validate_json(data)
     except ValidationError:
         raise InvalidInputError("is not the receipt of a purge", field="receipt") from None
+
+
+def settled(places: Iterable[str]) -> tuple[str, ...]:
+    """What a receipt names as not reached, once the primary has carried the purge out."""
+    return tuple(place for place in places if QUEUED not in place and place != SELECTOR_WAITS)
 
 
 def sign(receipt: PurgeReceipt, key: Path) -> PurgeReceipt:

@@ -380,6 +380,10 @@ class Replica(Protocol):
         """Send each side what it lacks; returns what differed."""
         ...
 
+    def has_yet_to_purge(self, receipt: str) -> bool:
+        """Whether the primary has yet to carry out a purge, by the id of its receipt: it waits, or was refused."""
+        ...
+
     def dead_letters(self) -> builtins.list[DeadLetter]:
         """What the primary refused for good."""
         ...

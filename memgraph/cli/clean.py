@@ -302,7 +302,7 @@ def _verify(call: Call, path: Path, selector: dict[str, Any], texts: tuple[str, 
                 ("found", check.found),
                 ("tombstones in force", check.tombstones),
                 ("signature", _verdict(signed, receipt)),
-                ("not looked at", receipt.not_reached),
+                ("not looked at", check.not_reached),
             )
         )
 

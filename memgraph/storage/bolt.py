@@ -224,6 +224,8 @@ class Bolt:
     def _session(self, access: str, attempt: _Attempt) -> Iterator[neo4j.Session]:
         driver = self._connected()
         with self._watch.turn(self._slots, self.where):
+            if self._closed:  # while this waited
+                raise ClosedError("the connection was closed", hint="Open the store again.")
             limit = (
                 self._limit + self.timeout
             )  # by then the server has ended it, or a connection that looks sound is not
@@ -326,9 +328,10 @@ class Bolt:
         if self._closed:
             return
         self._closed = True
-        self._watch.stop()
         if self._driver is not None and self._pid == os.getpid():
+            self._watch.ground()
             self._driver.close()
+        self._watch.stop()
 
 
 class _Attempt:

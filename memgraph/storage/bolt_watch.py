@@ -17,12 +17,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from memgraph.errors import UnavailableError
+from memgraph.errors import ClosedError, UnavailableError
 
 __all__ = ["Flight", "SlowError", "Watch", "answers"]
 
 _HANDSHAKE: Final = b"\x60\x60\xb0\x17" + b"\x00\x00\x04\x04" + b"\x00" * 12
 _STEP: Final = 0.05
+_PATIENCE, _LAST = (
+    0.2,
+    1.0,
+)  # seconds in which statements may end when all is closed, and in which they must once shut down
 
 
 def answers(address: tuple[str, int], timeout: float) -> bool:
@@ -51,13 +55,16 @@ class Flight:
     """A session in use, for at most `limit` seconds.
 
     answered: the server took a connection meanwhile. dead: it did not, and the session was ended. late: its time was over.
+    closed: all was being closed.
     """
 
     def __init__(self, session: Any, limit: float) -> None:
         self.session = session
         self.alive_at = time.monotonic()
         self.until = self.alive_at + limit
+        self.thread = threading.get_ident()
         self.late = False
+        self.closed = False
         self.answered = False
         self.dead = False
 
@@ -75,6 +82,22 @@ class Watch:
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._stopped = False
+
+    def ground(self) -> None:
+        """Let the statements of other threads come to an end, or end them: a driver must not be closed under its sessions."""
+        self._wait(_PATIENCE)
+        for flight in self._of_others():
+            flight.closed = True
+            _shut(flight.session)
+        self._wait(_LAST)
+
+    def _of_others(self) -> list[Flight]:
+        return [flight for flight in list(self._flights.values()) if flight.thread != threading.get_ident()]
+
+    def _wait(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while self._of_others() and time.monotonic() < until:
+            time.sleep(_STEP / 10)
 
     def stop(self) -> None:
         """End the thread."""
@@ -105,6 +128,8 @@ class Watch:
         try:
             yield flight
         except BaseException:
+            if flight.closed:
+                raise ClosedError("the connection was closed", hint="Open the store again.") from None
             if flight.late:
                 raise SlowError(f"{where} did not answer in time", hint="Try again later.") from None
             if flight.dead:

@@ -163,17 +163,21 @@ def test_a_selector_that_waits_goes_on_waiting_under_a_hold(
         counsel.remember("evidence", id="e", subject="bob")
         in_touch(counsel)
         cut(a)
-        a.memory.purge({"text": "evidence"})
+        receipt = a.memory.purge({"text": "evidence"})
         hold = counsel.hold({"subject": "bob"})
         in_touch(counsel)
         back(a)
         a.memory.sync()
         assert waiting_purges(a) == 1
+        check = a.memory.verify_purge(receipt)
+        assert check.found == {"primaries that have yet to carry it out": 1}
+        assert check.not_reached == receipt.not_reached
         assert nodes(neo4j_server, a.memory.path) == ["e"]
         counsel.lift_hold(hold.id)
         in_touch(counsel)
         a.memory.sync()
         assert waiting_purges(a) == 0
+        assert a.memory.verify_purge(receipt).ok
         assert nodes(neo4j_server, a.memory.path) == []
 
 

@@ -12,7 +12,8 @@ import pytest
 
 from memgraph import Memory
 from memgraph.errors import ConflictError, MemgraphError, NotFoundError, UnavailableError
-from memgraph.models import Filters, Status
+from memgraph.models import Filters, PurgeReceipt, Status
+from memgraph.receipts import SELECTOR_WAITS
 from tests.integration.replicas import (
     Laptop,
     again,
@@ -99,6 +100,13 @@ def test_merge_shows_what_either_side_knows_and_never_what_is_over(laptop: Calla
 # ---- purging
 
 
+def _verified(memory: Memory, receipt: PurgeReceipt, selector: dict[str, Any]) -> None:
+    check = memory.verify_purge(receipt, selector)
+    assert check.ok
+    assert check.not_reached
+    assert not any("away" in place or "the selector" in place for place in check.not_reached)
+
+
 @pytest.mark.parametrize("selector", [{"subject": "ann"}, {"ids": ["a1", "b1"]}, {"text": "canary"}])
 def test_a_purge_while_the_primary_is_away_is_finished_by_itself(
     selector: dict[str, Any], laptop: Callable[..., Laptop], neo4j_server: Server
@@ -117,11 +125,16 @@ def test_a_purge_while_the_primary_is_away_is_finished_by_itself(
     assert receipt.removed["memories"] == len(gone)
     assert any("away" in line for line in receipt.not_reached)
     assert not any(CANARY in line for line in receipt.not_reached)
+    assert a.memory.audit()[-1].details["pending"]
     assert {id for id in ("a1", "b1", "a3") if a.here(id)} == {"a1", "b1", "a3"} - gone
     a.cable.heal()
     in_touch(a.memory)
     assert not gone & set(nodes(neo4j_server, a.memory.path))
+    again(lambda: _verified(a.memory, receipt, selector))
     b.memory.sync()
+    assert [act.details["pending"] for act in b.memory.audit() if "receipt" in act.details] == [
+        SELECTOR_WAITS in receipt.not_reached
+    ]
     assert not gone & set(contents(b.memory))
     assert a.memory.sync_diff().equal
     assert b.memory.sync_diff().equal

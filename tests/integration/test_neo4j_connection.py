@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import logging
 import multiprocessing
+import random
 import re
 import socket
 import socketserver
@@ -272,6 +273,38 @@ def test_many_callers_hear_of_a_dead_cable_together(neo4j_server: Server, proxy:
     in_threads([call] * 12)
     assert len(heard) == 12
     backend.close()
+
+
+@pytest.mark.neo4j
+def test_closing_under_other_threads_is_clean(neo4j_server: Server) -> None:
+    """They end with what they asked for or with ClosedError; no connection is left open, and nothing breaks in between."""
+    made = opened(neo4j_server)
+    entry = memory_of(made, "closing").remember("still here")
+    made.close()
+    heard: list[BaseException] = []
+    for _ in range(8):
+        backend = opened(neo4j_server, pool=4)
+        memory = memory_of(backend, "closing")
+        started = threading.Barrier(7)
+
+        def ask(memory: Memory = memory, started: threading.Barrier = started) -> None:
+            started.wait(30)
+            try:
+                while True:
+                    assert memory.get(entry.id) == entry
+            except BaseException as error:
+                heard.append(error)
+
+        threads = [threading.Thread(target=ask) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        started.wait(30)
+        time.sleep(random.random() / 20)  # in the middle of anything
+        backend.close()
+        for thread in threads:
+            thread.join(30)
+    assert {type(error) for error in heard} == {ClosedError}
+    assert len(heard) == 48
 
 
 def in_threads(calls: list[Callable[[], Any]]) -> None:

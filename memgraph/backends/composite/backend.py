@@ -309,6 +309,10 @@ class CompositeBackend:
         primary = self.reading.sign_of_life()
         return compare.repair(self.local, self.link, self.link.puller.names(scope, primary), source, dry_run)
 
+    def has_yet_to_purge(self, receipt: str) -> bool:
+        """Whether the primary has yet to carry out a purge."""
+        return self.link.outbox.holds_purge(receipt)
+
     def dead_letters(self) -> builtins.list[DeadLetter]:
         """What the primary refused for good."""
         return self.link.outbox.dead_letters()

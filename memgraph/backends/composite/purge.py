@@ -11,6 +11,7 @@ from memgraph.backends.composite import pending
 from memgraph.backends.local.journal import drop_dead, note
 from memgraph.errors import UnavailableError
 from memgraph.models import Entry, PurgePlan, PurgeReceipt, Selector
+from memgraph.receipts import QUEUED, SELECTOR_WAITS
 from memgraph.rules.selection import purge_plan, same_set, says_all
 
 if TYPE_CHECKING:
@@ -118,14 +119,11 @@ def _elsewhere(selector: Selector, mine: PurgePlan) -> Selector | None:
 def _pending(whole: CompositeBackend, looks: bool, waits: bool) -> list[str]:
     where = whole.primary.where
     if not looks:
-        return [f"{where}: away; the purge is queued, and carried out there when it is back"]
+        return [f"{where}: away; the purge {QUEUED} back"]
     if waits:
-        return [
-            f"{where}: away; the purge is queued, and carried out there when it is back",
-            "the selector: it waits for that, encrypted, in the file, and is erased when it was carried out",
-        ]
+        return [f"{where}: away; the purge {QUEUED} back", SELECTOR_WAITS]
     unseen = (
         f"memories that only {where} holds: they were not looked at, as a selector waits only with the extra"
         " memgraph-store[sign] and in a file; purge again when it is back"
     )
-    return [f"{where}: away; only what was removed here is queued to be removed there when it is back", unseen]
+    return [f"{where}: away; the purge of what was here {QUEUED} back", unseen]

@@ -39,6 +39,7 @@ from memgraph.models import (
     StoreStatus,
 )
 from memgraph.operations import Operation, Unknown
+from memgraph.receipts import QUEUED
 from memgraph.rules.selection import same_set
 from memgraph.storage.sqlite.database import Database
 from memgraph.storage.sqlite.schema import SCHEMA_VERSION
@@ -443,7 +444,7 @@ class LocalBackend:
             primary = journal.primary_of(connection)
         if primary is None:
             return receipt
-        away = f"{primary}: the file was opened without it; the purge is queued, and carried out there when it is opened with it"
+        away = f"{primary}: the file was opened without it; the purge {QUEUED} opened with it"
         return receipt.model_copy(update={"pending": True, "not_reached": (*receipt.not_reached, away)})
 
     def purge_at(
