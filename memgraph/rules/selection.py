@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from memgraph.errors import ConflictError, InvalidInputError
 from memgraph.models import Condition, Entry, Filters, PurgePlan, Selector, Status
 
 __all__ = [
     "UNSEEN",
+    "Going",
     "conditions_match",
+    "going",
     "is_empty",
     "matches",
     "purge_plan",
@@ -214,19 +217,33 @@ def _is_of_ids(selector: Selector) -> bool:
     return named == {"ids"} and not everything
 
 
+class Going(NamedTuple):
+    """What a plan keeps of a memory: contents may be large, and there may be many."""
+
+    namespace: str
+    id: str
+    kind: str
+    status: Status
+
+
+def going(entry: Entry) -> Going:
+    """What a plan keeps of this memory."""
+    return Going(entry.namespace, entry.id, sys.intern(entry.kind), entry.status)
+
+
 def purge_plan(
     namespace: str,
     subtree: bool,
     selector: Selector,
-    entries: Sequence[Entry],
+    found: Sequence[Going],
     at: datetime,
     store: str,
     by_store: dict[str, int],
 ) -> PurgePlan:
-    """The plan to purge these entries, which a selector matched in a namespace (with `subtree`, below it too) of a store."""
+    """The plan to purge these memories, which a selector matched in a namespace (with `subtree`, below it too) of a store."""
     ids: dict[str, list[str]] = {}
-    for found in sorted(entries, key=lambda each: (each.namespace, each.id)):
-        ids.setdefault(found.namespace, []).append(found.id)
+    for path, id, *_ in sorted(found):
+        ids.setdefault(path, []).append(id)
     return PurgePlan(
         namespace=namespace,
         subtree=subtree,
@@ -234,8 +251,8 @@ def purge_plan(
         store=store,
         at=at,
         ids={path: tuple(named) for path, named in ids.items()},
-        by_kind=dict(sorted(Counter(found.kind for found in entries).items())),
-        by_status=dict(sorted(Counter(found.status.value for found in entries).items())),
+        by_kind=dict(sorted(Counter(each.kind for each in found).items())),
+        by_status=dict(sorted(Counter(each.status.value for each in found).items())),
         by_store={name: count for name, count in by_store.items() if count},
         digest=_digest(ids),
         selector_digest=selector_digest(selector, namespace, subtree),

@@ -336,6 +336,37 @@ def test_a_restored_primary_whose_feed_has_gone_on_since_is_noticed(
     assert (pulled.pushed, pulled.pulled) == (0, 0), "and that is over"
 
 
+def test_a_restored_primary_that_others_have_filled_again_is_noticed(
+    laptop: Callable[..., Laptop], neo4j_server: Server
+) -> None:
+    """It has gone on for long, and has what others sent once more under new numbers: only what is ours alone is missing."""
+    a, b, c = laptop("a"), laptop("b"), laptop("c")
+    a.memory.remember("before the copy", id="a")
+    synced(a.memory)
+    b.memory.sync()
+    space = a.memory.path
+    (number,) = (row["n"] for row in cypher(neo4j_server, "MATCH (f:Feed {namespace: $s}) RETURN f.n AS n", s=space))
+    for n in range(20):
+        b.memory.remember(f"of b {n}", id=f"b{n}")
+    synced(b.memory)
+    for n in range(5):
+        a.memory.remember(f"of a {n}", id=f"a{n}")
+    synced(a.memory)
+    cypher(neo4j_server, "MATCH (m:Memory {namespace: $s}) WHERE m.id <> 'a' DETACH DELETE m", s=space)
+    cypher(neo4j_server, "MATCH (f:Feed {namespace: $s}) SET f.n = $n", s=space, n=number)
+    for n in range(60):
+        c.memory.remember(f"of c {n}", id=f"c{n}")
+        c.link.push()
+    for each in (c, b, a, c, b, a):
+        each.link.puller.distrust()
+        synced(each.memory)
+    wanted = {"a", *(f"a{n}" for n in range(5)), *(f"b{n}" for n in range(20)), *(f"c{n}" for n in range(60))}
+    assert set(nodes(neo4j_server, space)) == wanted
+    for each in (a, b, c):
+        assert contents(each.memory).keys() == wanted
+        assert each.memory.sync_diff().equal
+
+
 @pytest.mark.parametrize("others", [False, True], ids=["by our own push", "by others"])
 def test_a_restored_primary_whose_feed_has_caught_up_with_ours_is_noticed(
     laptop: Callable[..., Laptop], neo4j_server: Server, others: bool

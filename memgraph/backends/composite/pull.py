@@ -18,7 +18,8 @@ __all__ = ["BusyError", "Progress", "Puller"]
 
 Progress = Callable[[int], object]
 _OVERLAP = 3  # numbers of a feed that are looked at once more before a pull goes on
-_WITNESSES = 3  # memories that the primary had, and namespaces, by which it is seen whether it has them still
+_SPACES = 3  # by which it is seen before a pull of all whether the primary has what it had
+_WITNESSES = 60  # memories, the newest of each writer, that are looked for there
 _FEEDS = 500  # that are asked for at once
 _TRUSTED = 300.0  # seconds that a namespace passes for the one that was pulled, unless the primary was away
 
@@ -94,7 +95,7 @@ class Puller:
         known = {*cursors, *self.local.namespaces(None), *followed}
         names = sorted(known.union(*map(ledgers_of, known)))  # holds are to be known here when the primary is away
         news = 0
-        newest = [path for path in self.outbox.newest_spaces(_WITNESSES) if cursors.get(path, ALL) >= 0]
+        newest = [path for path in self.outbox.newest_spaces(_SPACES) if cursors.get(path, ALL) >= 0]
         if any(self._has_lost(self.pusher, path) for path in newest):
             self.distrust()
             return sum(self.pull(path) or 0 for path in names)
@@ -123,13 +124,14 @@ class Puller:
             number = primary.feeds([namespace])[namespace]
             self._meet(primary)
             cursor = self.outbox.cursor(namespace)
+            witnesses = self._witnesses(namespace) if cursor >= 0 else []  # before what comes now hides them
             other = number < cursor or (number > cursor and self._is_other(primary, namespace, cursor))
             news: int | None = 0
             if number > cursor >= 0 and not other:
                 news = self._pages(primary, namespace, cursor, number, until, progress, echo=False)
                 cursor = number
             if news is not None and cursor >= 0 and not other:
-                other = self._has_lost(primary, namespace)  # what was purged there is gone here too by now
+                other = self._lacks(primary, namespace, witnesses)  # what was purged there is gone here too by now
             if cursor == UNPUSHED or other:
                 mine = self.outbox.sendable(self.local.operations(Scope(namespace)))
                 self.outbox.enqueue_all(namespace, mine)
@@ -143,15 +145,25 @@ class Puller:
             lock.release()
 
     def _has_lost(self, primary: Primary, namespace: str) -> bool:
-        """Whether the primary lacks what it had: the newest memories that it has taken or given.
+        """Whether the primary lacks what it had.
 
-        Its feed may have gone on by as much as it had lost, so that its number says nothing.
+        Its feed may have gone on by as much as it had lost, or further, so that its number says nothing.
         """
+        return self._lacks(primary, namespace, self._witnesses(namespace))
+
+    def _witnesses(self, namespace: str) -> list[str]:
+        """The ids of what the primary had, to see whether it has it still; none if that was looked at a short while ago."""
         if time.monotonic() - self._trusted.get(namespace, -_TRUSTED) < _TRUSTED:
+            return []
+        return self.outbox.acknowledged(namespace, _WITNESSES)
+
+    def _lacks(self, primary: Primary, namespace: str, ids: list[str]) -> bool:
+        """Whether the primary lacks one of these memories, that are here."""
+        if not ids:
             return False
-        ids = self.outbox.acknowledged(namespace, _WITNESSES)
-        there = primary.get(namespace, ids, from_micros(time.time_ns() // 1000)) if ids else {}
-        if len(there) < len(ids):
+        now = from_micros(time.time_ns() // 1000)
+        here = self.local.get(namespace, ids, now)
+        if len(primary.get(namespace, list(here), now)) < len(here):
             return True
         self._trusted[namespace] = time.monotonic()
         return False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from memgraph.backends.local.journal import drop_dead, note
 from memgraph.errors import UnavailableError
 from memgraph.models import Entry, PurgePlan, PurgeReceipt, Selector
 from memgraph.receipts import QUEUED, SELECTOR_WAITS
-from memgraph.rules.selection import purge_plan, same_set, says_all
+from memgraph.rules.selection import going, purge_plan, same_set, says_all
 
 if TYPE_CHECKING:
     from memgraph.backends.composite.backend import CompositeBackend
@@ -34,20 +34,19 @@ def plan(
         by_store |= planned.by_store
         for path, ids in planned.ids.items():
             wanted.setdefault(path, {}).update(dict.fromkeys(ids))
-    entries = [entry for path, ids in wanted.items() for entry in _entries(sides, path, list(ids), now)]
+    found = [going(entry) for path, ids in wanted.items() for entry in _entries(sides, path, list(ids), now)]
     store = f"{whole.local.database.where} with {whole.primary.where}"
     told = store if reachable else f"{store} (away)"
-    return purge_plan(scope.namespace, scope.subtree, selector, entries, now, told, by_store)
+    return purge_plan(scope.namespace, scope.subtree, selector, found, now, told, by_store)
 
 
-def _entries(sides: Sequence[Backend], path: str, ids: list[str], now: datetime) -> list[Entry]:
-    found: dict[str, Entry] = {}
+def _entries(sides: Sequence[Backend], path: str, ids: list[str], now: datetime) -> Iterator[Entry]:
     for start in range(0, len(ids), _PAGE):
-        part = ids[start : start + _PAGE]
+        part, found = ids[start : start + _PAGE], dict[str, Entry]()
         for side in sides:
             missing = [id for id in part if id not in found]
             found |= side.get(path, missing, now) if missing else {}
-    return list(found.values())
+        yield from found.values()
 
 
 def purge(whole: CompositeBackend, planned: PurgePlan, now: datetime, reachable: Sequence[Primary]) -> PurgeReceipt:

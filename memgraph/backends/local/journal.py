@@ -69,7 +69,7 @@ def append(connection: sqlite3.Connection, items: Sequence[Item]) -> None:
     ]
     connection.executemany(
         "insert into outbox(unit, namespace, version, a, b, payload) values(?, ?, ?, ?, ?, ?)",
-        [(unit, *_row(item)) for item in items],
+        ((unit, *_row(item)) for item in items),
     )
     _take_out_dead(connection, items)
 

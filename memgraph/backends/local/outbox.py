@@ -22,6 +22,7 @@ from memgraph.storage.sqlite.database import Database
 
 __all__ = ["Depth", "Outbox", "Unit", "note_time", "refuse", "refuse_what_names"]
 
+_OF_EACH, _RECENT = 3, 2000  # memories of a writer that stand for all of them; among so many newest of all
 _COLUMNS = "n, unit, namespace, version, a, b, payload"
 
 
@@ -270,14 +271,19 @@ class Outbox:
                 yield item
 
     def acknowledged(self, namespace: str, most: int) -> list[str]:
-        """The ids of the newest memories of a namespace that the primary has taken or given, at most so many."""
+        """Of each writer the newest memories of a namespace that the primary has taken or given, at most so many in all.
+
+        Who lacks one that a writer wrote lacks those after it too, but what was sent since: so the newest few tell of all.
+        """
         with self._database.read() as connection:
             rows = connection.execute(
-                "select id from memory where ns = (select ns from namespace where path = ?1) and version is not null"
+                "select id from (select id, version,"
+                " row_number() over (partition by substr(version, -8) order by version desc) as place from"
+                " (select id, version from memory where ns = (select ns from namespace where path = ?1) and version is not null"
                 " and version < coalesce((select min(version) from outbox where namespace = ?1 and version <> ''), 'x')"
                 " and id not in (select a from dead_letter where namespace = ?1 and a is not null)"
-                " order by version desc limit ?2",
-                (namespace, most),
+                " order by version desc limit ?4)) where place <= ?2 order by version desc limit ?3",
+                (namespace, _OF_EACH, most, _RECENT),
             ).fetchall()
         return [id for (id,) in rows]
 

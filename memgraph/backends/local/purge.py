@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import overload
 
 from memgraph.backends.base import Scope
 from memgraph.backends.local import graph as live
@@ -16,7 +17,7 @@ from memgraph.backends.local.where import selector_clause
 from memgraph.clock import new_id
 from memgraph.models import Entry, PurgePlan, Selector
 from memgraph.operations import Purge
-from memgraph.rules.selection import purge_plan, purged_spaces, purges, selector_test
+from memgraph.rules.selection import Going, going, purge_plan, purged_spaces, purges, selector_test
 
 __all__ = ["Done", "plan", "purge", "select"]
 
@@ -27,9 +28,42 @@ class Done:
 
     receipt: str
     version: str
-    operations: list[Purge]
+    operations: Purges
     removed: dict[str, int]
     tombstones: int
+
+
+@dataclass
+class Purges(Sequence[Purge]):
+    """The operations of one purge: each is made when it is asked for, as there may be many.
+
+    named: namespace, field, value, heads.
+    """
+
+    version: str
+    receipt: str
+    named: list[tuple[str, str, str, tuple[tuple[str, str], ...]]] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.named)
+
+    @overload
+    def __getitem__(self, index: int) -> Purge: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Purge]: ...
+    def __getitem__(self, index: int | slice) -> Purge | list[Purge]:
+        if isinstance(index, slice):
+            return [self[each] for each in range(*index.indices(len(self)))]
+        path, name, value, heads = self.named[index]
+        return Purge(
+            op_id=f"{self.receipt}.{index}",
+            version=self.version,
+            namespace=path,
+            field=name,
+            value=value,
+            heads=heads,
+            receipt=self.receipt,
+        )
 
 
 def select(
@@ -55,20 +89,20 @@ def select(
         seen |= widened
 
 
-def _copies(connection: sqlite3.Connection, entries: list[Entry], now: datetime) -> list[Entry]:
+def _copies(connection: sqlite3.Connection, found: list[Going], now: datetime) -> list[Going]:
     """The restored copies of these memories, which a purge takes along."""
-    have = {(found.namespace, found.id) for found in entries}
-    todo, copies = list(entries), []
+    have = {(each.namespace, each.id) for each in found}
+    todo, copies = list(found), list[Going]()
     while todo:
-        found = todo.pop()
+        path, origin, *_ = todo.pop()
         rows = connection.execute(
             "select id from memory where ns = (select ns from namespace where path = ?) and restores_id = ?"
             " and version is not null",
-            (found.namespace, found.id),
+            (path, origin),
         ).fetchall()
-        ids = [id for (id,) in rows if (found.namespace, id) not in have]
-        have.update((found.namespace, id) for id in ids)
-        fresh = list(reads.by_ids(connection, found.namespace, ids, now).values())
+        ids = [id for (id,) in rows if (path, id) not in have]
+        have.update((path, id) for id in ids)
+        fresh = [going(entry) for entry in reads.by_ids(connection, path, ids, now).values()]
         copies += fresh
         todo += fresh
     return copies
@@ -83,10 +117,10 @@ def plan(
     store: str,
 ) -> PurgePlan:
     """What a purge of this selector would remove now."""
-    entries = list(select(connection, graph, scope, selector, now))
-    entries += _copies(connection, entries, now)
-    by_store = {"local": len(entries), "refused": len(journal.refused(connection, scope, selector, now))}
-    return purge_plan(scope.namespace, scope.subtree, selector, entries, now, store, by_store)
+    found = [going(entry) for entry in select(connection, graph, scope, selector, now)]
+    found += _copies(connection, found, now)
+    by_store = {"local": len(found), "refused": len(journal.refused(connection, scope, selector, now))}
+    return purge_plan(scope.namespace, scope.subtree, selector, found, now, store, by_store)
 
 
 def purge(connection: sqlite3.Connection, planned: PurgePlan, version: str, receipt: str | None = None) -> Done:
@@ -94,26 +128,17 @@ def purge(connection: sqlite3.Connection, planned: PurgePlan, version: str, rece
     before = connection.execute("select count(*) from tombstone").fetchone()[0]
     applier = Applier(connection)
     receipt = receipt or new_id()
-    operations: list[Purge] = []
+    operations = Purges(version, receipt)
     scope = Scope(planned.namespace, planned.subtree)
     known = [path for _, path in reads.namespaces(connection, scope)]
     for path in purged_spaces(planned, known):
         ids = planned.ids.get(path, ())
         heads = _heads(connection, path, ids)
         named = purges(planned.selector, path, ids)
-        for number, (field, value) in enumerate(named, 1):
-            operations.append(
-                Purge(
-                    op_id=new_id(),
-                    version=version,
-                    namespace=path,
-                    field=field,
-                    value=value,
-                    heads=heads if number == len(named) else (),
-                    receipt=receipt,
-                )
-            )
-            applier.apply(operations[-1])
+        operations.named += [(path, name, value, ()) for name, value in named[:-1]]
+        operations.named += [(path, name, value, heads) for name, value in named[-1:]]
+    for operation in operations:
+        applier.apply(operation)
     applier.finish()
     after = connection.execute("select count(*) from tombstone").fetchone()[0]
     return Done(receipt, version, operations, dict(applier.removed), after - before)

@@ -13,9 +13,9 @@ from memgraph.backends.neo4j import lines, reads
 from memgraph.backends.neo4j.damage import is_version
 from memgraph.backends.neo4j.tombs import Secrets, SecretsOf
 from memgraph.backends.neo4j.writes import PAGE, REMOVED, Put, add, bury, feed
-from memgraph.models import Entry, PurgePlan, Selector
+from memgraph.models import PurgePlan, Selector
 from memgraph.operations import PURGE_FIELDS, Purge
-from memgraph.rules.selection import purge_plan
+from memgraph.rules.selection import Going, going, purge_plan
 from memgraph.storage.bolt import Bolt, Runner
 
 __all__ = ["apply", "dead", "first", "heads_of", "pages", "plan", "sweep", "take_in"]
@@ -29,22 +29,22 @@ _STATEMENT: Final = {"key": "write/purge_page_key"}
 
 def plan(runner: Runner, scope: Scope, selector: Selector, now: datetime, store: str) -> PurgePlan:
     """What a purge of this selector would remove now, restored copies included."""
-    entries = list(lines.select(runner, scope, selector, now))
-    entries += _copies(runner, entries, now)
-    return purge_plan(scope.namespace, scope.subtree, selector, entries, now, store, {"neo4j": len(entries)})
+    found = [going(entry) for entry in lines.select(runner, scope, selector, now)]
+    found += _copies(runner, found, now)
+    return purge_plan(scope.namespace, scope.subtree, selector, found, now, store, {"neo4j": len(found)})
 
 
-def _copies(runner: Runner, entries: Sequence[Entry], now: datetime) -> list[Entry]:
+def _copies(runner: Runner, found: Sequence[Going], now: datetime) -> list[Going]:
     have: dict[str, set[str]] = {}
-    for found in entries:
-        have.setdefault(found.namespace, set()).add(found.id)
-    copies: list[Entry] = []
+    for each in found:
+        have.setdefault(each.namespace, set()).add(each.id)
+    copies: list[Going] = []
     for path, ids in have.items():
         listed, more = sorted(ids), set[str]()
         for start in range(0, len(listed), PAGE):
             rows = runner.run("write/copies", namespace=path, ids=listed[start : start + PAGE])
             more |= {row["id"] for row in rows}
-        copies += reads.by_ids(runner, path, sorted(more - ids), now).values()
+        copies += map(going, reads.by_ids(runner, path, sorted(more - ids), now).values())
     return copies
 
 
