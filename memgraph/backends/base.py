@@ -314,6 +314,10 @@ class Primary(Backend, Protocol):
         """Its address, without credentials."""
         ...
 
+    def forget(self) -> None:
+        """Wait no longer for what was seen of it: it may have been restored from an older copy."""
+        ...
+
     def within(self, seconds: float) -> AbstractContextManager[None]:
         """Have all that this thread reads meanwhile take no longer than this; else that is UnavailableError."""
         ...

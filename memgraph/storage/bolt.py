@@ -135,13 +135,24 @@ class Bolt:
 
     @contextmanager
     def within(self, seconds: float) -> Iterator[None]:
-        """Have all that this thread reads meanwhile take no longer than this; what would raises UnavailableError that is slow."""
+        """Have all that this thread asks meanwhile take no longer than this; what would raises UnavailableError that is slow.
+
+        Of a write that was ended so it is not known whether it was done.
+        """
         before = getattr(self._budget, "until", None)
         self._budget.until = time.monotonic() + seconds
         try:
             yield
         finally:
             self._budget.until = before
+
+    def forget(self) -> None:
+        """Wait no longer for what was seen of the server: one that was restored never comes to it.
+
+        Nothing on a cluster, whose members need it to show what was written.
+        """
+        if self._uri.startswith("bolt"):
+            self._bookmarks = neo4j.GraphDatabase.bookmark_manager()
 
     def run(self, name: str, /, **parameters: Any) -> Rows:
         """Run one reading statement in a transaction of its own."""
@@ -223,14 +234,10 @@ class Bolt:
     @contextmanager
     def _session(self, access: str, attempt: _Attempt) -> Iterator[neo4j.Session]:
         driver = self._connected()
-        with self._watch.turn(self._slots, self.where):
+        with self._watch.turn(self._slots, self.where, getattr(self._budget, "until", None)):
             if self._closed:  # while this waited
                 raise ClosedError("the connection was closed", hint="Open the store again.")
-            limit = (
-                self._limit + self.timeout
-            )  # by then the server has ended it, or a connection that looks sound is not
-            if access == neo4j.READ_ACCESS:
-                limit = self._limit_of_read(limit)
+            limit = self._limit_now(access)
             session = driver.session(
                 database=self.database, bookmark_manager=self._bookmarks, default_access_mode=access, fetch_size=2000
             )
@@ -248,13 +255,14 @@ class Bolt:
                     except (Neo4jError, DriverError, OSError):
                         pass  # what was read or committed stays so; a broken connection leaves the pool by itself
 
-    def _limit_of_read(self, limit: float) -> float:
-        """Seconds that a reading statement of this thread may take now."""
+    def _limit_now(self, access: str) -> float:
+        """Seconds that a session of this thread may take now."""
+        limit = self._limit + self.timeout  # by then the server has ended it, or a connection that looks sound is not
         until = getattr(self._budget, "until", None)
         left = limit if until is None else until - time.monotonic()
         if left <= 0:
             raise SlowError(f"{self.where} did not answer in time", hint="Try again later.")
-        return min(limit, left, limit if self._read_limit is None else self._read_limit)
+        return min(limit, left, self._read_limit if access == neo4j.READ_ACCESS and self._read_limit else limit)
 
     # ---- connecting
 

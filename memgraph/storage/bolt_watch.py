@@ -105,10 +105,12 @@ class Watch:
         self._wake.set()
 
     @contextmanager
-    def turn(self, slots: threading.BoundedSemaphore, where: str) -> Iterator[None]:
-        """Wait for a free connection; if the server is found dead meanwhile, do not wait for it a second time."""
+    def turn(self, slots: threading.BoundedSemaphore, where: str, until: float | None) -> Iterator[None]:
+        """Wait for a free connection, until a time; if the server is found dead meanwhile, do not wait for it a second time."""
         failures = self.failures
         while not slots.acquire(timeout=_STEP):
+            if until is not None and time.monotonic() > until:
+                raise SlowError(f"{where} did not answer in time", hint="Try again later.")
             if self.failures != failures:
                 raise UnavailableError(f"{where} does not answer", hint="Is the server running?")
         try:

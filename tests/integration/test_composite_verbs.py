@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+import neo4j
 import pytest
 
 from memgraph import Memory
@@ -242,13 +244,48 @@ def test_a_write_that_waits_for_the_primary(laptop: Callable[..., Laptop], neo4j
     assert len(a.memory.dead_letters()) == 1
 
 
+def test_a_condition_waits_a_few_deadlines_for_what_others_hold(
+    laptop: Callable[..., Laptop], neo4j_server: Server
+) -> None:
+    """A server that is there, and busy with somebody's lock, is slow: it is waited for, but not for minutes."""
+    a = laptop("a", deadline=0.8)
+    value = a.memory.remember("one", key="k")
+    synced(a.memory)
+    space = a.memory.path
+    with (
+        neo4j.GraphDatabase.driver(neo4j_server.uri, auth=neo4j_server.auth) as driver,
+        driver.session() as session,
+        session.begin_transaction() as lock,
+    ):
+        lock.run("MATCH (n {namespace: $space}) SET n.held = true", space=space).consume()
+        began = time.monotonic()
+        with pytest.raises(UnavailableError, match="id mine"):
+            a.memory.remember("two", key="k", id="mine", expected_version=value.version)
+        assert time.monotonic() - began < 15, "the server itself would give up after two minutes"
+        lock.rollback()
+    assert set(nodes(neo4j_server, space)) == {value.id}
+    again(lambda: a.memory.remember("two", key="k", id="mine", expected_version=value.version))
+    assert set(nodes(neo4j_server, space)) == {value.id, "mine"}
+
+
+def test_closing_does_not_wait_for_who_never_answers(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as hole:
+        memory = Memory.open(tmp_path / "a.db", primary=f"bolt://127.0.0.1:{hole.getsockname()[1]}", preload=False)
+        memory.remember("queued")
+        memory.search("queued")
+        time.sleep(8)  # until a probe waits for longer
+        began = time.monotonic()
+        memory.close()
+        assert time.monotonic() - began < 4, "the probe alone would be six seconds"
+
+
 def test_whoever_waits_for_a_primary_that_dies_waits_one_deadline(laptop: Callable[..., Laptop]) -> None:
     a = laptop("a", write_concern="primary", pull_every=30.0, timeout=4, deadline=4)
     a.memory.remember("on both")
     a.cable.black_hole()
     began = time.monotonic()
-    with pytest.raises(UnavailableError):
-        a.memory.remember("not there yet")
+    with pytest.raises(UnavailableError, match="id queued"):
+        a.memory.remember("not there yet", id="queued")
     assert time.monotonic() - began < 6.5, "two deadlines would be eight seconds"
     began = time.monotonic()
     with pytest.raises(UnavailableError):

@@ -51,6 +51,7 @@ WriteConcern = Literal["local", "primary"]
 T = TypeVar("T")
 
 DEADLINE: Final = 0.8  # seconds: connecting and reads
+_NAMED: Final = 5  # ids that an error names
 PUSH_TIMEOUT: Final = 30.0  # seconds: slow is not down
 _PATIENT: Final = 3.0  # seconds for a first contact, and more for a sync over a slow way
 _RETRY_TIME: Final = 5.0  # seconds: of what a caller waits for, such as a condition that others contend for
@@ -131,8 +132,10 @@ class CompositeBackend:
         number = self.link.outbox.newest(scope)
         if number and not self.link.wait(number, scope, PUSH_TIMEOUT):
             self.link.complain()
+            ids = [each.id for each in results if isinstance(each, Entry)]
+            named = f" (id {', '.join(ids[:_NAMED])}{f' and {len(ids) - _NAMED} more' if ids[_NAMED:] else ''})"
             raise UnavailableError(
-                f"{self.primary.where} does not have the write yet; it is durable here and stays queued",
+                f"{self.primary.where} does not have the write yet; it is durable here and stays queued{named if ids else ''}",
                 hint="Nothing is lost: it is sent as soon as the primary answers. Do not write it again.",
             )
         versions = [result.version if isinstance(result, Entry) else result for result in results]
@@ -331,7 +334,8 @@ class CompositeBackend:
 
     def set_up(self) -> tuple[str, ...]:
         """Make what the primary needs and lacks."""
-        return self.link.pusher.set_up() if isinstance(self.link.pusher, Preparable) else ()
+        primary = self.reading.sign_of_life(slowly=True)
+        return primary.set_up() if isinstance(primary, Preparable) else ()
 
     def backup(self, path: Path, force: bool) -> BackupReport:
         """Write all that the local store holds to a file; what only the primary has is not in it."""

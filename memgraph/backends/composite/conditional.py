@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from memgraph.backends.base import Draft, Scope
 from memgraph.errors import ConflictError, UnavailableError
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from memgraph.backends.composite.backend import CompositeBackend
 
 __all__ = ["write"]
+
+_SLOW_WAY: Final = 5  # deadlines for a server that is there: a way may be slow; locks of others end by then or last
+_AT_ONCE: Final = 100  # memories for which there is a deadline more
 
 
 def write(whole: CompositeBackend, drafts: Sequence[Draft]) -> list[Entry | str]:
@@ -39,10 +42,11 @@ def write(whole: CompositeBackend, drafts: Sequence[Draft]) -> list[Entry | str]
             whole.reading.failed(error)
             raise _unjudged(whole) from None
     try:
-        lost = any(
-            whole.link.puller.has_lost(whole.primary, path)
-            for path in dict.fromkeys(draft.operation.namespace for draft in drafts)
-        )
+        with whole.primary.within(whole.deadline):
+            lost = any(
+                whole.link.puller.has_lost(whole.primary, path)
+                for path in dict.fromkeys(draft.operation.namespace for draft in drafts)
+            )
     except UnavailableError as error:
         whole.reading.failed(error)
         raise _unjudged(whole) from None
@@ -53,7 +57,8 @@ def write(whole: CompositeBackend, drafts: Sequence[Draft]) -> list[Entry | str]
             hint="Try again soon, or after `memgraph sync`.",
         )
     try:
-        results = whole.primary.write(drafts)
+        with whole.primary.within(whole.deadline * (_SLOW_WAY + len(drafts) / _AT_ONCE)):
+            results = whole.primary.write(drafts)
     except UnavailableError as error:
         whole.reading.failed(error)
         found = type(error)(

@@ -98,6 +98,12 @@ class Link:
         self._doubt: threading.Thread | None = None
         self._pull_due = 0.0
 
+    def forget(self) -> None:
+        """The primary answers late: it may wait for what it had before it was restored from an older copy."""
+        for side in (self.primary, self.pusher, self.patient):
+            if side is not None:
+                side.forget()
+
     # ---- the thread
 
     def complain(self) -> None:
@@ -253,14 +259,14 @@ class Link:
             self._closed = True
             self._urgent.set()
             self._wake.set()
-            self._thread.join(timeout=1.0)
+            self._thread.join(timeout=1.0 if self.breaker.closed else 0.1)  # else it waits for who is away
         self._closed = True
 
     def join(self) -> None:
         """Wait for the threads, once the connections that they may wait for are closed."""
         for thread in (self._thread, self._doubt):
             if self._pid == os.getpid() and thread is not None and thread is not threading.current_thread():
-                thread.join(timeout=5.0)
+                thread.join(timeout=1.0)  # it may be in the middle of connecting, and ends by itself
 
     # ---- pushing
 

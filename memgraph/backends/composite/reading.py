@@ -104,6 +104,7 @@ class Reading:
     def failed(self, error: UnavailableError) -> str:
         """Take note that the primary did not answer; returns what to say of it."""
         if getattr(error, "slow", False):
+            self.link.forget()
             self._patience.lose(_SLOW)
             return _SLOW
         self.link.breaker.fail(str(error))
@@ -172,6 +173,7 @@ class Reading:
         try:
             self.primary.ping()
         except UnavailableError as error:
+            self.link.forget()
             if not getattr(error, "slow", False) and not (slowly and self._answers_slowly()):
                 self.failed(error)
                 raise

@@ -142,6 +142,10 @@ class Neo4jBackend:
         """The address, without credentials."""
         return self.bolt.where
 
+    def forget(self) -> None:
+        """Wait no longer for what was seen of the server: it may have been restored from an older copy."""
+        self.bolt.forget()
+
     def within(self, seconds: float) -> AbstractContextManager[None]:
         """Have all that this thread reads meanwhile take no longer than this."""
         return self.bolt.within(seconds)
