@@ -664,13 +664,17 @@ SyncSource = Literal["primary", "local", "newest"]
 
 
 class SyncReport(Value):
-    """What a sync did. pushed, pulled: operations. waiting: operations that are still queued. dead_letters: refused for good."""
+    """What a sync did. pushed, pulled: operations. waiting: operations that are still queued. dead_letters: refused for good.
+
+    purges: whose selector still waits, under a legal hold, or as it cannot be read any more.
+    """
 
     namespaces: tuple[str, ...]
     pushed: int
     pulled: int
     waiting: int
     dead_letters: int
+    purges: int = 0
 
 
 class BucketDiff(Value):

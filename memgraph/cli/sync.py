@@ -95,7 +95,7 @@ def _now(call: Call, memory: Memory, subtree: bool) -> None:
 
         report = memory.sync(subtree=subtree, progress=count)
     call.show(report, lambda: _report_lines(report))
-    if report.waiting or report.dead_letters:
+    if report.waiting or report.dead_letters or report.purges:
         call.note("not everything reached the primary; see `memgraph sync status`")
         click.get_current_context().exit(PARTIAL)
 
@@ -103,7 +103,13 @@ def _now(call: Call, memory: Memory, subtree: bool) -> None:
 def _report_lines(report: SyncReport) -> Iterator[str]:
     yield f"pushed {report.pushed}, pulled {report.pulled} operations"
     waiting = report.waiting or None
-    yield from facts((("still waiting", waiting), ("refused for good", report.dead_letters or None)))
+    yield from facts(
+        (
+            ("still waiting", waiting),
+            ("refused for good", report.dead_letters or None),
+            ("purges that wait", report.purges or None),
+        )
+    )
 
 
 def _status(call: Call, memory: Memory) -> None:

@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from memgraph import Memory
+from memgraph.admin.backup import restore
 from memgraph.backends.composite import pending
 from memgraph.cli.main import cli
 from memgraph.errors import LegalHoldError, UnavailableError
@@ -179,6 +180,40 @@ def test_a_selector_that_waits_goes_on_waiting_under_a_hold(
         assert waiting_purges(a) == 0
         assert a.memory.verify_purge(receipt).ok
         assert nodes(neo4j_server, a.memory.path) == []
+
+
+@pytest.mark.parametrize("way", ["key lost", "backup"])
+def test_a_waiting_purge_that_cannot_be_read_any_more_is_never_called_done(
+    laptop: Callable[..., Laptop], neo4j_server: Server, tmp_path: Path, way: str
+) -> None:
+    """It is told until somebody purges by the same once more; so is one of a backup, which does not hold the key."""
+    a, b = laptop("a"), laptop("b")
+    a.memory.remember("evidence", id="here")
+    synced(a.memory)
+    cut(a)
+    b.memory.remember("evidence that a has never seen", id="e")
+    synced(b.memory)
+    receipt = a.memory.purge({"text": "evidence"})
+    path = a.path
+    if way == "backup":
+        path = tmp_path / "restored.db"
+        with Memory.open(a.path, create=False) as whole:
+            whole.backup(tmp_path / "a.backup")
+        restore(path, tmp_path / "a.backup")
+    else:
+        path.with_name(f"{path.name}-purge-key").unlink()
+    with replica(path, a.memory.path, neo4j_server) as memory:
+        for _ in range(2):
+            assert memory.sync().purges == 1
+        assert nodes(neo4j_server, memory.path) == ["e"]
+        assert memory.audit()[-1].details["pending"]
+        assert memory.verify_purge(receipt).found == {"primaries that have yet to carry it out": 1}
+        assert [problem.code for problem in memory.check().problems] == ["lost_purges"]
+        memory.purge({"text": "evidence"})
+        assert memory.sync().purges == 0
+        assert nodes(neo4j_server, memory.path) == []
+        assert memory.verify_purge(receipt).ok
+        assert memory.check().ok
 
 
 def waiting_purges(laptop: Laptop) -> int:

@@ -25,7 +25,7 @@ from memgraph.models import Entry, PurgePlan, PurgeReceipt, Selector
 if TYPE_CHECKING:
     from cryptography.fernet import Fernet
 
-__all__ = ["carry_out", "put"]
+__all__ = ["carry_out", "put", "settle", "unreadable"]
 
 _log = logging.getLogger("memgraph")
 _PAGE = 1000
@@ -46,31 +46,44 @@ def put(local: LocalBackend, planned: PurgePlan, selector: Selector, receipt: Pu
         "at": micros(planned.at),
         "version": receipt.version,
     }
-    Outbox(local).put_selector(receipt.id, box.encrypt(json.dumps(waiting).encode()))
+    Outbox(local).put_selector(f"{receipt.id} {planned.selector_digest}", box.encrypt(json.dumps(waiting).encode()))
     return True
 
 
 def carry_out(local: LocalBackend, primary: Primary) -> list[str]:
-    """Purge on the primary what waited for it; returns the namespaces that are to be pulled. Raises what the primary raises."""
+    """Purge on the primary what waited for it; returns the namespaces that are to be pulled. Raises what the primary raises.
+
+    What cannot be read any more goes on waiting until somebody purges by the same once more.
+    """
     outbox = Outbox(local)
     touched: set[str] = set()
     for name, sealed in outbox.selectors():
         waiting = _opened(local, sealed)
         if waiting is None:
-            _log.warning("a purge that waited for %s cannot be read any more: purge again", primary.where)
-        else:
-            purged = _purge(primary, waiting)
-            if purged is None:
-                _log.warning(
-                    "a purge that waited for %s goes on waiting: a legal hold covers some of it", primary.where
-                )
-                continue
-            touched.update(purged)
+            continue
+        purged = _purge(primary, waiting)
+        if purged is None:
+            _log.warning("a purge that waited for %s goes on waiting: a legal hold covers some of it", primary.where)
+            continue
+        touched.update(purged)
         outbox.drop_selector(name)
+        settle(local, name.partition(" ")[2])
     path = local.database.path
-    if path is not None and not outbox.selectors():
+    if path is not None and len(unreadable(local)) == len(outbox.selectors()):
         _key_file(path).unlink(missing_ok=True)
     return sorted(touched)
+
+
+def unreadable(local: LocalBackend) -> list[str]:
+    """What waits and cannot be read any more, as its key is gone: a backup, for one, does not hold it."""
+    return [name for name, sealed in Outbox(local).selectors() if _opened(local, sealed) is None]
+
+
+def settle(local: LocalBackend, selector_digest: str) -> None:
+    """The primary has purged by what has this digest: what waits for that and cannot be read does so no more."""
+    for name in unreadable(local):
+        if name.partition(" ")[2] == selector_digest:
+            Outbox(local).drop_selector(name)
 
 
 def _purge(primary: Primary, waiting: dict[str, Any]) -> set[str] | None:
@@ -94,12 +107,13 @@ def _entries(primary: Primary, path: str, ids: list[str], now: datetime) -> Iter
 
 
 def _opened(local: LocalBackend, sealed: bytes) -> dict[str, Any] | None:
+    box = None if local.database.path is None else _box(local.database.path, create=False)
+    if box is None:
+        return None
     from cryptography.fernet import InvalidToken
 
-    assert local.database.path is not None
-    box = _box(local.database.path, create=False)
     try:
-        opened: dict[str, Any] | None = None if box is None else json.loads(box.decrypt(sealed))
+        opened: dict[str, Any] = json.loads(box.decrypt(sealed))
     except InvalidToken:
         return None
     return opened

@@ -69,6 +69,7 @@ def purge(whole: CompositeBackend, planned: PurgePlan, now: datetime, reachable:
 
     spaces = {planned.namespace, *planned.ids}
     here = whole.local.purge_at(mine, now, there.version, then, there.id)
+    pending.settle(whole.local, planned.selector_digest)
     for path in sorted(spaces):
         whole.link.pull(path)
     both = {name: max(here.removed.get(name, 0), there.removed.get(name, 0)) for name in here.removed | there.removed}

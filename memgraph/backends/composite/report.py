@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from memgraph.backends.base import Scope
+from memgraph.backends.composite import pending
 from memgraph.backends.composite.link import Link
 from memgraph.backends.composite.pull import Progress
 from memgraph.checks import from_micros, ledgers_of
@@ -40,12 +41,22 @@ def sync(link: Link, scope: Scope, progress: Progress | None) -> SyncReport:
         pulled=pulled,
         waiting=depth.queued,
         dead_letters=depth.dead_letters,
+        purges=len(link.outbox.selectors()),
     )
 
 
 def check(whole: CompositeBackend, repair: bool, reindex: bool) -> CheckReport:
     """Look for damage and broken laws on both sides; a primary that is away is one of the problems."""
     here = whole.local.check(repair, reindex)
+    lost = pending.unreadable(whole.local)
+    if lost:
+        named = ", ".join(name.partition(" ")[0] for name in lost)
+        problem = Problem(
+            code="lost_purges",
+            message=f"{len(lost)} purges that wait for the primary cannot be read any more, as their key is gone ({named})",
+            remedy="Purge by the same once more; until then the primary may hold what they were to remove.",
+        )
+        here = here.model_copy(update={"ok": False, "problems": (*here.problems, problem)})
     try:
         there = whole.reading.sign_of_life().check(repair, reindex)
     except UnavailableError as error:

@@ -27,6 +27,9 @@ _EVENTS: Final = (
     " union all select seq, version from feedback) e join memory m on m.seq = e.seq join namespace using(ns)"
     " where e.version > ? group by path order by path"
 )
+_KNOWS: Final = (
+    "select 1 from memory join namespace using(ns) where path glob ? and kind = 'act' and instr(content, ?) > 0 limit 1"
+)
 _WAITING: Final = "n, unit, namespace, version, a, b, payload"
 _DEAD: Final = f"{_WAITING}, reason, at"
 
@@ -46,7 +49,10 @@ class Outcome:
 
 def bury(old: sqlite3.Connection, new: sqlite3.Connection) -> dict[str, int]:
     """Apply the store's ledger to the backup. Returns how much that removed, by kind of record; the second time nothing."""
-    new.execute("delete from meta where name glob 'purge:*'")  # those of the store wait, the backup's own do no more
+    for (name,) in new.execute("select name from meta where name glob 'purge:*'").fetchall():
+        receipt = name.removeprefix("purge:").partition(" ")[0]
+        if old.execute(_KNOWS, (f"{LEDGER}/*", receipt)).fetchone() is not None:
+            new.execute("delete from meta where name = ?", (name,))  # the store knows better whether it still waits
     new.executemany(
         "insert or replace into meta values(?, ?)",
         old.execute(

@@ -125,7 +125,7 @@ class Outbox:
             row = connection.execute(
                 "select 1 from outbox where json_extract(payload, '$.receipt') = ?1 union all"
                 " select 1 from dead_letter where json_extract(payload, '$.receipt') = ?1 union all"
-                " select 1 from meta where name = 'purge:' || ?1 limit 1",
+                " select 1 from meta where name >= 'purge:' || ?1 and name < 'purge:' || ?1 || '!' limit 1",
                 (receipt,),
             )
             return row.fetchone() is not None
