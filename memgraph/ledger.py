@@ -22,13 +22,14 @@ from memgraph.errors import LegalHoldError, NotFoundError, StoreCorruptError
 from memgraph.models import Act, Entry, Filters, Hold, Problem, Selector
 from memgraph.rules.selection import selector_digest, selector_test
 
-__all__ = ["BEGUN", "REFUSED", "Ledger", "acts_of", "check", "operator", "reach", "token"]
+__all__ = ["BEGUN", "CARRIED_OUT", "REFUSED", "Ledger", "acts_of", "check", "operator", "reach", "token"]
 
 _PAGE: Final = 500
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 _SHOWN: Final = 5  # examples of a problem
 BEGUN: Final = "purge begun"
 REFUSED: Final = "purge refused by the primary"
+CARRIED_OUT: Final = "purge carried out on the primary"
 _KINDS: Final = {"released": "release", "pruned": "prune", "forgotten": "forget"}
 
 

@@ -1149,7 +1149,7 @@ class Memory:
             if self._was_begun(plan):
                 fresh = self.plan_purge(plan.selector, subtree=plan.subtree)
                 if _lies_in(fresh, plan):
-                    return self._purge(_unseen(fresh), who)
+                    return self._purge(_unseen(fresh), who, before=plan.total - fresh.total)
             return self._purge(plan, who)
         plan = self.plan_purge(plan_or_selector, subtree=subtree)
         try:
@@ -1163,7 +1163,7 @@ class Memory:
 
         return any(act.what == BEGUN and act.details.get("plan_digest") == plan.digest for act in self._ledger.acts())
 
-    def _purge(self, plan: PurgePlan, who: str) -> PurgeReceipt:
+    def _purge(self, plan: PurgePlan, who: str, before: int = 0) -> PurgeReceipt:
         from memgraph.ledger import BEGUN, reach
 
         key, below = f"purge {new_id()}", reach(plan.subtree)
@@ -1176,7 +1176,8 @@ class Memory:
             digests = {"plan_digest": plan.digest, "selector_digest": plan.selector_digest}
             self._ledger.note(BEGUN, who, digests | {"memories": plan.total} | below, key)
         try:
-            receipt = self._backend.purge(plan, self._now()).model_copy(update={"by": who})
+            receipt = self._backend.purge(plan, self._now())
+            receipt = receipt.model_copy(update={"by": who, "removed_before": before})
         except ConflictError:
             self._ledger.note("purge refused", who, {"plan_digest": plan.digest} | below, key)
             raise
@@ -1210,7 +1211,8 @@ class Memory:
         Raises InvalidInputError for another selector.
         """
         from memgraph.ledger import REFUSED
-        from memgraph.receipts import count_in_file, settled
+        from memgraph.receipts import count_in_file
+        from memgraph.rules.reached import settled
         from memgraph.rules.selection import selector_digest
 
         status = self.status()
@@ -1236,7 +1238,7 @@ class Memory:
         not_reached = receipt.not_reached
         if any(act.what == REFUSED and act.details["refused"] == receipt.id for act in self._ledger.acts()):
             found["primaries that refused it"] = 1
-        elif receipt.pending and isinstance(self._backend, Replica):
+        elif receipt.pending and isinstance(self._backend, OnDisk):
             if self._backend.has_yet_to_purge(receipt.id):
                 found["primaries that have yet to carry it out"] = 1
             else:
@@ -1315,24 +1317,25 @@ class Memory:
         with its change-set. What came from elsewhere without a record of who did it is told as its history tells it.
         subtree: in the namespaces below too. While the primary of a file is away it is what the file knows, and `degraded` says so.
         """
-        from memgraph.ledger import REFUSED, acts_of
+        from memgraph.ledger import CARRIED_OUT, REFUSED, acts_of
 
         paths = [self._namespace]
         if subtree:
             paths += [path for path in self._backend.namespaces(self._namespace) if path != self._namespace]
         noted = builtins.list(self._ledger.acts(paths if subtree else None))
         refused = {act.details["refused"] for act in noted if act.what == REFUSED}
+        carried_out = {act.details["carried_out"] for act in noted if act.what == CARRIED_OUT}
         if isinstance(self._backend, OnDisk) and any("receipt" in act.details for act in noted):
             status = self.status()
-            noted = [self._as_it_stands(act, status, refused) for act in noted]
+            noted = [self._as_it_stands(act, status, refused, carried_out) for act in noted]
         known = {act.details["changeset"] for act in noted if "changeset" in act.details}
         told = [act for path in paths for act in acts_of(path, self._history(path))]
         found = [*noted, *(act for act in told if act.details.get("changeset") not in known)]
         return sorted(found, key=lambda act: (act.at, act.id))
 
-    def _as_it_stands(self, act: Act, status: StoreStatus, refused: Set[str]) -> Act:
+    def _as_it_stands(self, act: Act, status: StoreStatus, refused: Set[str], carried_out: Set[str]) -> Act:
         """A purge with what became of it since its receipt, which stays as it was signed: scrubbed, carried out, refused."""
-        from memgraph.receipts import SELECTOR_WAITS
+        from memgraph.rules.reached import SELECTOR_WAITS
 
         receipt = act.details.get("receipt")
         if receipt is None:
@@ -1343,11 +1346,10 @@ class Memory:
             since["scrubbed"] = not status.scrub_pending
         if receipt["id"] in refused:
             since["refused"] = True
-        elif receipt["pending"] and isinstance(
-            self._backend, Replica
-        ):  # another's comes here after what it queued itself
-            waits = self._backend.has_yet_to_purge(receipt["id"]) if ours else SELECTOR_WAITS in receipt["not_reached"]
-            since["pending"] = waits
+        elif receipt["pending"] and isinstance(self._backend, OnDisk):
+            looked_for = SELECTOR_WAITS in receipt["not_reached"] and receipt["id"] not in carried_out
+            # what else another replica queued came here before its receipt
+            since["pending"] = self._backend.has_yet_to_purge(receipt["id"]) or (looked_for and not ours)
         return act.model_copy(update={"details": act.details | since})
 
     def _history(self, path: str) -> builtins.list[Operation | Unknown]:

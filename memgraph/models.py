@@ -498,7 +498,8 @@ class PurgeReceipt(Value):
 
     removed: counts by kind of copy. scrubbed: whether the write-ahead log was emptied too; where another reader held it,
     it is emptied at the next chance. not_reached: what may still hold a copy. pending: the primary was away, and has yet to
-    carry it out. unknown_ids: ids asked for that were not there.
+    carry it out. unknown_ids: ids asked for that were not there. removed_before: memories that the same plan had removed when it
+    was cut off, of which `removed` and `tombstones` do not tell.
     by: who did it, where that is known. signature: Ed25519, hexadecimal, over everything else; see `memgraph.receipts`.
     """
 
@@ -515,6 +516,7 @@ class PurgeReceipt(Value):
     not_reached: tuple[str, ...] = ()
     pending: bool = False
     unknown_ids: int = 0
+    removed_before: int = 0
     by: str | None = None
     signature: str | None = None
 

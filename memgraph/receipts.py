@@ -16,12 +16,9 @@ from memgraph.models import PurgeReceipt
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-__all__ = ["QUEUED", "SELECTOR_WAITS", "count_in_file", "is_signed_by", "read", "require_key", "settled", "sign"]
+__all__ = ["count_in_file", "is_signed_by", "read", "require_key", "sign"]
 
 _BLOCK: Final = 1 << 20
-QUEUED: Final = "is queued, and carried out there when it is"
-"""How a receipt tells of a primary that has yet to carry a purge out."""
-SELECTOR_WAITS: Final = "the selector: it waits for that, encrypted, in the file, and is erased when it was carried out"
 
 
 def read(data: bytes) -> PurgeReceipt:
@@ -32,11 +29,6 @@ def read(data: bytes) -> PurgeReceipt:
         return PurgeReceipt.model_validate_json(data)
     except ValidationError:
         raise InvalidInputError("is not the receipt of a purge", field="receipt") from None
-
-
-def settled(places: Iterable[str]) -> tuple[str, ...]:
-    """What a receipt names as not reached, once the primary has carried the purge out."""
-    return tuple(place for place in places if QUEUED not in place and place != SELECTOR_WAITS)
 
 
 def sign(receipt: PurgeReceipt, key: Path) -> PurgeReceipt:
@@ -70,7 +62,10 @@ def is_signed_by(receipt: PurgeReceipt, key: Path) -> bool:
 
 def _signed_bytes(receipt: PurgeReceipt) -> bytes:
     """Everything but the signature, in one form: keys sorted, nothing that stands for itself (RFC 8785 in spirit, ASCII only)."""
-    fields: dict[str, Any] = receipt.model_dump(mode="json", exclude={"signature"})
+    left_out = {"signature"} | (
+        set() if receipt.removed_before else {"removed_before"}
+    )  # younger than the first receipts
+    fields: dict[str, Any] = receipt.model_dump(mode="json", exclude=left_out)
     return json.dumps(fields, sort_keys=True, separators=(",", ":"), allow_nan=False).encode("ascii")
 
 

@@ -271,6 +271,10 @@ class OnDisk(Protocol):
         """Its files that are there now; none for a store in memory."""
         ...
 
+    def has_yet_to_purge(self, receipt: str) -> bool:
+        """Whether a primary has yet to carry out a purge, by the id of its receipt: it waits, or was refused."""
+        ...
+
 
 @runtime_checkable
 class Preparable(Protocol):
@@ -382,10 +386,6 @@ class Replica(Protocol):
 
     def sync_repair(self, scope: Scope, source: SyncSource, dry_run: bool) -> SyncDiff:
         """Send each side what it lacks; returns what differed."""
-        ...
-
-    def has_yet_to_purge(self, receipt: str) -> bool:
-        """Whether the primary has yet to carry out a purge, by the id of its receipt: it waits, or was refused."""
         ...
 
     def dead_letters(self) -> builtins.list[DeadLetter]:

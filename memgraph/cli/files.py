@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from pathlib import Path
@@ -20,12 +21,12 @@ def check_free(path: Path, *, force: bool) -> None:
 def require_place(path: Path) -> None:
     """Raise OSError where `write_file` could not write."""
     if not path.parent.is_dir():
-        raise FileNotFoundError(f"there is no folder {path.parent}")
+        raise FileNotFoundError(errno.ENOENT, "there is no folder", str(path.parent))
     handle, name = tempfile.mkstemp(prefix=f".{path.name[:64]}.", dir=path.parent)
     os.close(handle)
     Path(name).unlink()
     if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder")
+        raise IsADirectoryError(errno.EISDIR, "is a folder", str(path))
 
 
 def write_file(path: Path, data: bytes) -> None:

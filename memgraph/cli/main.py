@@ -30,7 +30,9 @@ SECTIONS: Final[dict[str, dict[str, str]]] = {
     "Write": dict.fromkeys(
         ("remember", "remember-many", "supersede", "relate", "unrelate", "feedback", "forget", "restore"), "write"
     ),
-    "Clean": dict.fromkeys(("release", "rewind", "undo", "plan-purge", "purge", "consolidate"), "clean")
+    "Clean": dict.fromkeys(("release", "rewind", "undo"), "clean")
+    | dict.fromkeys(("plan-purge", "purge"), "purge")
+    | dict.fromkeys(("consolidate",), "clean")
     | dict.fromkeys(("hold", "audit"), "ledger"),
     "Move": dict.fromkeys(("export", "import", "graph"), "transfer") | {"backup": "backup"},
     "Sync": {"sync": "sync"},

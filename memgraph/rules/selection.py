@@ -11,6 +11,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
 from memgraph.errors import ConflictError, InvalidInputError
@@ -286,8 +287,16 @@ def purged_spaces(plan: PurgePlan, known: Iterable[str]) -> list[str]:
     return list(dict.fromkeys([*plan.ids, plan.namespace, *(known if plan.subtree else ())]))
 
 
+def _place(store: str) -> tuple[str, str]:
+    """The store that a plan names: its file wherever it is named from, and its server."""
+    first, _, second = store.removesuffix(" (away)").partition(" with ")
+    return (first if "://" in first or first == ":memory:" else str(Path(first).resolve())), second
+
+
 def same_set(fresh: PurgePlan, planned: PurgePlan) -> None:
-    """Raise ConflictError if a plan that somebody may have looked at no longer says what would go."""
+    """Raise ConflictError if a plan is of another store, or somebody may have looked at it and it no longer says what would go."""
+    if _place(fresh.store) != _place(planned.store):
+        raise ConflictError("the plan was made for another store", hint="Make it where you apply it, and look at it.")
     if not planned.digest.startswith(UNSEEN) and fresh.digest != planned.digest:
         raise ConflictError(
             "the set to purge has changed since the plan was made", hint="Make a new plan and look at it."

@@ -213,6 +213,7 @@ def test_a_waiting_purge_that_cannot_be_read_any_more_is_never_called_done(
         assert memory.sync().purges == 0
         assert nodes(neo4j_server, memory.path) == []
         assert memory.verify_purge(receipt).ok
+        assert not any(act.details.get("pending") for act in memory.audit())
         assert memory.check().ok
 
 
@@ -271,6 +272,7 @@ def test_a_file_opened_without_its_primary_names_it_in_the_receipt(laptop: Calla
     a.memory.close()
     with Memory.open(a.path, namespace=a.memory.path) as alone:
         receipt = alone.purge({"ids": ["n"]})
+        assert alone.verify_purge(receipt).found == {"primaries that have yet to carry it out": 1}
     assert receipt.pending
     assert any(a.cable.uri.removeprefix("bolt://") in place for place in receipt.not_reached)
 

@@ -314,7 +314,7 @@ class CompositeBackend:
 
     def has_yet_to_purge(self, receipt: str) -> bool:
         """Whether the primary has yet to carry out a purge."""
-        return self.link.outbox.holds_purge(receipt)
+        return self.local.has_yet_to_purge(receipt)
 
     def dead_letters(self) -> builtins.list[DeadLetter]:
         """What the primary refused for good."""

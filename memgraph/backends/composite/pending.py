@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import time
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -20,6 +21,7 @@ from memgraph.backends.composite import guard
 from memgraph.backends.local.backend import LocalBackend
 from memgraph.backends.local.outbox import Outbox
 from memgraph.checks import from_micros, micros
+from memgraph.ledger import CARRIED_OUT, Ledger, operator
 from memgraph.models import Entry, PurgePlan, PurgeReceipt, Selector
 
 if TYPE_CHECKING:
@@ -66,8 +68,10 @@ def carry_out(local: LocalBackend, primary: Primary) -> list[str]:
             _log.warning("a purge that waited for %s goes on waiting: a legal hold covers some of it", primary.where)
             continue
         touched.update(purged)
+        receipt, _, digest = name.partition(" ")
+        _note(local, waiting["namespace"], receipt)
         outbox.drop_selector(name)
-        settle(local, name.partition(" ")[2])
+        settle(local, waiting["namespace"], digest)
     path = local.database.path
     if path is not None and len(unreadable(local)) == len(outbox.selectors()):
         _key_file(path).unlink(missing_ok=True)
@@ -79,11 +83,19 @@ def unreadable(local: LocalBackend) -> list[str]:
     return [name for name, sealed in Outbox(local).selectors() if _opened(local, sealed) is None]
 
 
-def settle(local: LocalBackend, selector_digest: str) -> None:
+def settle(local: LocalBackend, namespace: str, selector_digest: str) -> None:
     """The primary has purged by what has this digest: what waits for that and cannot be read does so no more."""
     for name in unreadable(local):
-        if name.partition(" ")[2] == selector_digest:
+        receipt, _, digest = name.partition(" ")
+        if digest == selector_digest:
+            _note(local, namespace, receipt)
             Outbox(local).drop_selector(name)
+
+
+def _note(local: LocalBackend, namespace: str, receipt: str) -> None:
+    """Write down that a purge was carried out on the primary, as the audit tells of its receipt elsewhere too."""
+    ledger = Ledger(local, namespace, lambda: from_micros(time.time_ns() // 1000))
+    ledger.note(CARRIED_OUT, operator(), {"carried_out": receipt}, f"carried out {receipt}")
 
 
 def _purge(primary: Primary, waiting: dict[str, Any]) -> set[str] | None:

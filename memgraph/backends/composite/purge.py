@@ -11,7 +11,7 @@ from memgraph.backends.composite import pending
 from memgraph.backends.local.journal import drop_dead, note
 from memgraph.errors import UnavailableError
 from memgraph.models import Entry, PurgePlan, PurgeReceipt, Selector
-from memgraph.receipts import QUEUED, SELECTOR_WAITS
+from memgraph.rules.reached import NAMES_WAIT, QUEUED, SELECTOR_WAITS
 from memgraph.rules.selection import going, purge_plan, same_set, says_all
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def purge(whole: CompositeBackend, planned: PurgePlan, now: datetime, reachable:
 
     spaces = {planned.namespace, *planned.ids}
     here = whole.local.purge_at(mine, now, there.version, then, there.id)
-    pending.settle(whole.local, planned.selector_digest)
+    pending.settle(whole.local, planned.namespace, planned.selector_digest)
     for path in sorted(spaces):
         whole.link.pull(path)
     both = {name: max(here.removed.get(name, 0), there.removed.get(name, 0)) for name in here.removed | there.removed}
@@ -119,11 +119,11 @@ def _elsewhere(selector: Selector, mine: PurgePlan) -> Selector | None:
 def _pending(whole: CompositeBackend, looks: bool, waits: bool) -> list[str]:
     where = whole.primary.where
     if not looks:
-        return [f"{where}: away; the purge {QUEUED} back"]
+        return [f"{where}: away; the purge {QUEUED} back", NAMES_WAIT]
     if waits:
-        return [f"{where}: away; the purge {QUEUED} back", SELECTOR_WAITS]
+        return [f"{where}: away; the purge {QUEUED} back", NAMES_WAIT, SELECTOR_WAITS]
     unseen = (
         f"memories that only {where} holds: they were not looked at, as a selector waits only with the extra"
         " memgraph-store[sign] and in a file; purge again when it is back"
     )
-    return [f"{where}: away; the purge of what was here {QUEUED} back", unseen]
+    return [f"{where}: away; the purge of what was here {QUEUED} back", NAMES_WAIT, unseen]

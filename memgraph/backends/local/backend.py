@@ -39,7 +39,7 @@ from memgraph.models import (
     StoreStatus,
 )
 from memgraph.operations import Operation, Unknown
-from memgraph.receipts import QUEUED
+from memgraph.rules.reached import NAMES_WAIT, QUEUED
 from memgraph.rules.selection import same_set
 from memgraph.storage.sqlite.database import Database
 from memgraph.storage.sqlite.schema import SCHEMA_VERSION
@@ -445,7 +445,7 @@ class LocalBackend:
         if primary is None:
             return receipt
         away = f"{primary}: the file was opened without it; the purge {QUEUED} opened with it"
-        return receipt.model_copy(update={"pending": True, "not_reached": (*receipt.not_reached, away)})
+        return receipt.model_copy(update={"pending": True, "not_reached": (*receipt.not_reached, away, NAMES_WAIT)})
 
     def purge_at(
         self, plan: PurgePlan, now: datetime, version: str | None, then: Journal, receipt: str | None = None
@@ -491,6 +491,11 @@ class LocalBackend:
             not_reached=("backups and exports made before", *self._copies_beside()),
             unknown_ids=len(set(plan.selector.ids) - {id for ids in plan.ids.values() for id in ids}),
         )
+
+    def has_yet_to_purge(self, receipt: str) -> bool:
+        """Whether a primary has yet to carry out a purge."""
+        with self.database.read(snapshot=False) as connection:
+            return journal.holds_purge(connection, receipt)
 
     def files(self) -> builtins.list[Path]:
         """The store's file and its write-ahead log."""

@@ -62,6 +62,17 @@ def note(connection: sqlite3.Connection, items: Sequence[Item]) -> None:
         append(connection, items)
 
 
+def holds_purge(connection: sqlite3.Connection, receipt: str) -> bool:
+    """Whether a purge waits for the primary, or was refused by it: its operations, its tombstones, or what it selects."""
+    row = connection.execute(
+        "select 1 from outbox where json_extract(payload, '$.receipt') = ?1 union all"
+        " select 1 from dead_letter where json_extract(payload, '$.receipt') = ?1 union all"
+        " select 1 from meta where name >= 'purge:' || ?1 and name < 'purge:' || ?1 || '!' limit 1",
+        (receipt,),
+    )
+    return row.fetchone() is not None
+
+
 def append(connection: sqlite3.Connection, items: Sequence[Item]) -> None:
     """Queue operations as one unit. A purge takes what it kills out of the queue."""
     unit = connection.execute("select coalesce(max(seq), 0) + 1 from sqlite_sequence where name = 'outbox'").fetchone()[

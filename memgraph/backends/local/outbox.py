@@ -119,17 +119,6 @@ class Outbox:
             row = connection.execute(f"select 1 from outbox where ({where}) and n <= ? limit 1", [*values, number])
             return row.fetchone() is not None
 
-    def holds_purge(self, receipt: str) -> bool:
-        """Whether a purge waits for the primary, or was refused by it: its operations, its tombstones, or what it selects."""
-        with self._database.read(snapshot=False) as connection:
-            row = connection.execute(
-                "select 1 from outbox where json_extract(payload, '$.receipt') = ?1 union all"
-                " select 1 from dead_letter where json_extract(payload, '$.receipt') = ?1 union all"
-                " select 1 from meta where name >= 'purge:' || ?1 and name < 'purge:' || ?1 || '!' limit 1",
-                (receipt,),
-            )
-            return row.fetchone() is not None
-
     def set_aside(self, scope: Scope) -> bool:
         """Whether there are dead letters of a scope."""
         where, values = _inside(scope)

@@ -141,7 +141,7 @@ def purge(connection: sqlite3.Connection, planned: PurgePlan, version: str, rece
         applier.apply(operation)
     applier.finish()
     after = connection.execute("select count(*) from tombstone").fetchone()[0]
-    return Done(receipt, version, operations, dict(applier.removed), after - before)
+    return Done(receipt, version, operations, {"memories": 0, **applier.removed}, after - before)
 
 
 def _heads(connection: sqlite3.Connection, path: str, ids: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
