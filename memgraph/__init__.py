@@ -58,6 +58,7 @@ if TYPE_CHECKING:
         Filters,
         Hit,
         Hold,
+        ImportPlan,
         Lineage,
         Neighbourhood,
         Page,
@@ -90,9 +91,9 @@ _HOMES = {
     ),
     "memgraph.models": (
         "Act", "BackupReport", "BucketDiff", "Change", "ChangeSet", "CheckReport", "Condition", "ConsolidationReport",
-        "Count", "DeadLetter", "Diff", "Duplicate", "Edge", "Entry", "Event", "Filters", "Hit", "Hold", "Lineage",
-        "Neighbourhood", "Page", "Problem", "PurgeCheck", "PurgePlan", "PurgeReceipt", "RestoreReport", "SearchResult",
-        "Selector", "Stats", "Status", "StoreStatus", "SyncDiff", "SyncReport", "SyncStatus", "Trust",
+        "Count", "DeadLetter", "Diff", "Duplicate", "Edge", "Entry", "Event", "Filters", "Hit", "Hold",
+        "ImportPlan", "Lineage", "Neighbourhood", "Page", "Problem", "PurgeCheck", "PurgePlan", "PurgeReceipt", "RestoreReport",
+        "SearchResult", "Selector", "Stats", "Status", "StoreStatus", "SyncDiff", "SyncReport", "SyncStatus", "Trust",
     ),
 }  # fmt: skip
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
@@ -123,6 +124,7 @@ __all__ = [
     "Filters",
     "Hit",
     "Hold",
+    "ImportPlan",
     "InvalidInputError",
     "LearnConfig",
     "LearnSession",

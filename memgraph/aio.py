@@ -124,6 +124,7 @@ class AsyncMemory:
     purge = _awaited(Memory.purge)
     export_to = _awaited(Memory.export_to)
     import_from = _awaited(Memory.import_from)
+    plan_import = _awaited(Memory.plan_import)
     backup = _awaited(Memory.backup)
     check = _awaited(Memory.check)
     set_up = _awaited(Memory.set_up)

@@ -13,7 +13,7 @@ from memgraph.backends.base import Backend, Scope
 from memgraph.clock import millis
 from memgraph.errors import ClockDriftError, ConflictError, InvalidInputError, LegalHoldError
 from memgraph.ledger import Ledger
-from memgraph.models import Entry, Status
+from memgraph.models import Entry, ImportPlan, Selector, Status
 from memgraph.operations import Operation, Purge, Remember, Retire, Unknown, names
 from memgraph.rules import tombstones
 from memgraph.textlines import Skip
@@ -56,14 +56,27 @@ class Importing:
         operations = (self._moved(item) for number, item in self.items.lines() if number not in left_out)
         return buried, _pages(item for item in operations if not isinstance(item, dict))
 
-    def news(self, skip: Skip | None) -> int:
-        """How many memories it would bring that are not here; raises what `admitted` raises."""
-        return sum(
-            id not in self.backend.get(space, list(writes), self.now)
-            for page in self.admitted(skip)[1]
+    def plan(self, skip: Skip | None) -> ImportPlan:
+        """What it would do; raises what `admitted` raises."""
+        buried, pages = self.admitted(skip)
+        new = sum(
+            len(writes) - len(self.backend.get(space, list(writes), self.now))
+            for page in pages
             for space, writes in _written(page).items()
-            for id in writes
         )
+        return ImportPlan(new=new, purged=self.purged(buried))
+
+    def purged(self, buried: list[dict[str, Any]]) -> int:
+        """How many memories are here that its tombstones take."""
+        if not any("tombstone" in item for item in buried):
+            return 0
+        spaces = [space for space in self.backend.namespaces(self.header.namespace) if self._comes_from(space)]
+        everything = Selector(everything=True)
+        here = (entry for space in spaces for entry in self.backend.select(Scope(space), everything, self.now))
+        return len({(entry.namespace, entry.id) for _, entry in tombstones.hits(buried, here)})
+
+    def _comes_from(self, space: str) -> bool:
+        return self.header.subtree or space == self.header.namespace
 
     def _moved(self, item: interchange.Item) -> interchange.Item:
         if isinstance(item, dict) or not self.move:

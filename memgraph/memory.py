@@ -41,6 +41,7 @@ from memgraph.models import (
     Entry,
     Filters,
     Hold,
+    ImportPlan,
     Lineage,
     Neighbourhood,
     Page,
@@ -78,6 +79,7 @@ from memgraph.textlines import Skip
 if TYPE_CHECKING:
     import networkx as nx
 
+    from memgraph.importing import Importing
     from memgraph.ledger import Ledger
 
 __all__ = ["Embedder", "Memory"]
@@ -1376,6 +1378,13 @@ class Memory:
             _file(path), header, _counted(self._backend.operations(self._scope(subtree)), progress)
         )
 
+    def plan_import(self, path: str | Path, *, move: bool = False, skip: Skip | None = None) -> ImportPlan:
+        """What `import_from` would do, after all its checks: how many memories are new here, and how many it would delete.
+
+        Raises what `import_from` raises, and tells `skip` what that tells it; nothing is changed.
+        """
+        return self._importing(path, move, skip).plan(skip)
+
     def import_from(
         self,
         path: str | Path,
@@ -1384,32 +1393,23 @@ class Memory:
         progress: Progress | None = None,
         skip: Skip | None = None,
         by: str | None = None,
-        dry_run: bool = False,
     ) -> int:
         """Apply an export; returns how many of its operations were news here. A second import changes nothing.
 
         The file is checked as a whole before anything is applied; should the process die half-way, import it again. by: who.
-        LegalHoldError if it would delete, release or prune what is under a hold.
+        What was purged where it comes from is purged here too. LegalHoldError if it would delete, release or prune what is under
+        a hold.
         Its namespaces must lie in this one, or anywhere if this was opened without a namespace. move: put what lay in the
         file's namespace into this one instead; what was purged there cannot be carried along.
         progress: called with the number of operations applied so far. skip: called with the number of each line of an intact
         file that is refused, and why; the others are imported. None: one such line refuses the whole.
-        dry_run: check all that, apply nothing, and return how many memories of the file are not here.
 
         Raises StoreCorruptError, StoreVersionError, ClockDriftError, InvalidInputError, and ConflictError where an id names
         other content here.
         """
-        from memgraph import interchange
-        from memgraph.importing import Importing
-
-        header, items = interchange.read(_file(path), skip)
-        latest = int((self._clock() + self._max_clock_drift) * 1000)
-        importing = Importing(
-            self._backend, self._namespace, self._root, header, items, bool(move), self._now(), latest
-        )
-        if dry_run:
-            return importing.news(skip)
+        importing = self._importing(path, move, skip)
         buried, pages = importing.admitted(skip)
+        purged = importing.purged(buried)
         gone = self._backend.bury(buried) if buried else 0
         changed = applied = 0
         for page in pages:
@@ -1417,15 +1417,24 @@ class Memory:
             applied += len(page)
             if progress is not None:
                 progress(applied)
-        self._note_import(changed + gone, by, header.subtree)
+        self._note_import(changed + gone, by, importing.header.subtree, purged)
         return changed
 
-    def _note_import(self, news: int, by: str | None, subtree: bool = False) -> None:
+    def _importing(self, path: str | Path, move: bool, skip: Skip | None) -> Importing:
+        from memgraph import interchange
+        from memgraph.importing import Importing
+
+        header, items = interchange.read(_file(path), skip)
+        latest = int((self._clock() + self._max_clock_drift) * 1000)
+        return Importing(self._backend, self._namespace, self._root, header, items, bool(move), self._now(), latest)
+
+    def _note_import(self, news: int, by: str | None, subtree: bool = False, purged: int = 0) -> None:
         """Write down that an import brought something; one that changed nothing leaves no trace."""
         from memgraph.ledger import reach
 
         if news:
-            self._ledger.note("import", self._operator(by), {"news": news} | reach(subtree))
+            told = {"news": news} | ({"purged": purged} if purged else {})
+            self._ledger.note("import", self._operator(by), told | reach(subtree))
 
     def backup(self, path: str | Path, *, force: bool = False) -> BackupReport:
         """Write the whole store, every namespace as it is at this instant, to a file; returns what it holds.

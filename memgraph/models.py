@@ -414,6 +414,16 @@ class Change(Value):
     restored_as: str | None = None
 
 
+class ImportPlan(Value):
+    """What an import would do.
+
+    new: memories that are not here. purged: memories here that were purged where the file comes from, and would be here.
+    """
+
+    new: int
+    purged: int = 0
+
+
 class ChangeSet(Value):
     """A group of status changes that `undo` takes back as one. It deletes nothing. The undoing of X is the change-set `undo:X`."""
 

@@ -16,7 +16,13 @@ from memgraph.cli.main import cli
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 NOT_VERBS = {"open", "from_env", "namespace", "path", "backend", "close", "degraded"}
 VERBS = sorted(name for name in vars(Memory) if not name.startswith("_") and name not in NOT_VERBS)
-NAMED_OTHERWISE = {"check": "doctor", "set_up": "init", "export_to": "export", "import_from": "import"}
+NAMED_OTHERWISE = {
+    "check": "doctor",
+    "set_up": "init",
+    "export_to": "export",
+    "import_from": "import",
+    "plan_import": "import",
+}
 NAMED_OTHERWISE |= dict.fromkeys(
     ("sync_diff", "sync_repair", "dead_letters", "retry_dead_letters", "drop_dead_letters"), "sync"
 )

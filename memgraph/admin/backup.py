@@ -8,13 +8,17 @@ from pathlib import Path
 from typing import Any, Final
 
 from memgraph.backends.base import Archivable, Scope
-from memgraph.errors import LegalHoldError, NotFoundError, UnsupportedError
+from memgraph.errors import LegalHoldError, NotFoundError, StoreCorruptError, UnsupportedError
 from memgraph.memory import Memory
 from memgraph.models import BackupReport, Entry, RestoreReport, Status
 from memgraph.operations import Remember
 
 __all__ = ["restore", "verify"]
 
+_ASIDE: Final = (
+    "Run `memgraph doctor --repair`. If that saves nothing, move the file away: a restore to a new file brings back what was"
+    " purged since the backup."
+)
 _RETIRED: Final = frozenset({Status.FORGOTTEN, Status.RELEASED, Status.PRUNED})
 
 
@@ -61,9 +65,14 @@ def restore(
         "max_clock_drift": max_clock_drift,
         "clock": clock,
     }
-    there = Path(store).exists()
+    there = Path(store).exists() and Path(store).stat().st_size > 0
     if there:
-        _require_held(store, backup)
+        try:
+            _require_held(store, backup)
+        except StoreCorruptError as error:
+            if not str(error).startswith(str(store)):
+                raise  # it is the backup
+            raise StoreCorruptError(str(error), hint=_ASIDE) from None
     if not there and not dry_run:
         restore(store, backup, dry_run=True, **options)  # what is refused makes no file
     with Memory.open(store if there or not dry_run else ":memory:", **options, preload=False) as memory:

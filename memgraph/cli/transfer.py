@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,6 +18,7 @@ from memgraph.views.plain import escape
 
 if TYPE_CHECKING:
     from memgraph.memory import Memory
+    from memgraph.models import ImportPlan
 
 _CHAT_FIELDS = "content, actor, session, valid_from, namespace, key, id"
 force_option = click.option("--force", is_flag=True, help="Replace a file that is there already.")
@@ -88,51 +89,66 @@ def import_command(
     skip = None if strict else lambda number, reason: bad.append((number, reason))
 
     def into(memory: Memory) -> int:
-        with progress(call, "reading" if dry_run else "importing") as advance:
-            rest: dict[str, Any] = {"progress": advance, "skip": skip, "by": by, "dry_run": dry_run}
+        with progress(call, "importing") as advance:
             if format_ == "jsonl":
-                return memory.import_from(file, move=move, **rest)
+                return memory.import_from(file, move=move, progress=advance, skip=skip, by=by)
             from memgraph.integrations.importers import import_chat
 
-            return import_chat(memory, file, fields, timezone or "UTC", **rest)
+            return import_chat(memory, file, fields, timezone or "UTC", progress=advance, skip=skip, by=by)
+
+    def plan(memory: Memory) -> ImportPlan:
+        if format_ == "jsonl":
+            return memory.plan_import(file, move=move, skip=skip)
+        from memgraph.integrations.importers import import_chat
+        from memgraph.models import ImportPlan
+
+        return ImportPlan(new=import_chat(memory, file, fields, timezone or "UTC", skip=skip, dry_run=True))
 
     if dry_run:
-        try:
-            memory = call.memory()
-        except NotFoundError:  # there is no store yet
-            _show(call, _rehearse(call, into), bad, dry_run=True)
-            return
-    else:
-        memory = call.memory(create=True)
-        held = memory.stats().store_entries
-        if held:
-            call.confirm(f"import into a store that holds {held} memories", yes=yes)
-    _show(call, into(memory), bad, dry_run=dry_run)
+        _show(call, _rehearse(call, plan), None, bad)
+        return
+    memory = call.memory(create=True)
+    held = memory.stats().store_entries
+    planned = plan(memory) if held else None
+    bad.clear()  # the import tells of them once more
+    if planned is not None:
+        deletes = f", which deletes {planned.purged} memories for good," if planned.purged else ""
+        call.confirm(f"import {planned.new} new memories{deletes} into a store that holds {held} memories", yes=yes)
+    _show(call, planned, into(memory), bad)
 
 
-def _show(call: Call, count: int, bad: list[tuple[int, str]], dry_run: bool) -> None:
-    """What was imported, and what was not and why: exit code 6 if there is such."""
+def _show(call: Call, plan: ImportPlan | None, done: int | None, bad: list[tuple[int, str]]) -> None:
+    """What was imported (done: None for a dry run), and what was not and why: exit code 6 if there is such."""
+    purged = plan.purged if plan else 0
+    count = done if done is not None or plan is None else plan.new
 
     def lines() -> Iterator[str]:
-        yield f"{count} would be new; nothing was changed" if dry_run else f"imported {count}"
+        yield f"imported {done}" if done is not None else f"{count} would be new; nothing was changed"
+        if purged:
+            verb = "were" if done is not None else "would be"
+            yield f"{purged} memories {verb} deleted for good, as they were purged where it comes from"
         if bad:
-            yield f"{len(bad)} lines cannot be taken:" if dry_run else f"{len(bad)} lines were left out:"
+            yield f"{len(bad)} lines {'were left out' if done is not None else 'cannot be taken'}:"
         yield from (f"  line {number}: {escape(reason)}" for number, reason in bad)
 
     left_out = [{"line": number, "reason": reason} for number, reason in bad]
-    call.show({"imported": count, "dry_run": dry_run, "left_out": left_out}, lines)
+    call.show({"imported": count, "purged": purged, "dry_run": done is None, "left_out": left_out}, lines)
     if bad:
         click.get_current_context().exit(PARTIAL)
 
 
-def _rehearse(call: Call, into: Callable[[Memory], int]) -> int:
-    """Import into an empty store in this process's memory, so that every check is the real one."""
+def _rehearse(call: Call, plan: Callable[[Memory], ImportPlan]) -> ImportPlan:
+    """What the import would do here; where there is no store yet, in an empty one in this process's memory."""
     from memgraph import Memory
 
-    settings = call.settings().arguments()
-    here = {name: settings[name] for name in ("namespace", "max_clock_drift")}
-    with Memory.open(":memory:", **here, preload=False) as memory:
-        return into(memory)
+    try:
+        memory = call.memory()
+    except NotFoundError:
+        settings = call.settings().arguments()
+        here = {name: settings[name] for name in ("namespace", "max_clock_drift")}
+        with Memory.open(":memory:", **here, preload=False) as empty:
+            return plan(empty)
+    return plan(memory)
 
 
 def _mapping(text: str | None) -> dict[str, str]:

@@ -12,7 +12,7 @@ import pytest
 
 from memgraph import Memory
 from memgraph.errors import ConflictError, InvalidInputError, PurgedError, StoreCorruptError
-from memgraph.models import Filters, Selector
+from memgraph.models import Filters, ImportPlan, Selector
 from tests.conftest import FrozenClock
 from tests.contract.test_remember import ALL
 from tests.views import view_of
@@ -185,19 +185,28 @@ def test_a_dry_run_looks_at_the_store_and_changes_nothing(memory: Memory, spare:
     memory.export_to(path)
     spare.remember("one", id="a")
     before = view_of(spare.backend, [spare.path], spare._now())
-    assert spare.import_from(path, dry_run=True) == 2
+    assert spare.plan_import(path) == ImportPlan(new=2)
     assert view_of(spare.backend, [spare.path], spare._now()) == before
     assert spare.audit() == []
     spare.remember("another", id="b")
     told: list[tuple[str, list[int]]] = []
-    for dry_run in (True, False):
+    for take in (spare.plan_import, spare.import_from):
         with pytest.raises(ConflictError) as refused:
-            spare.import_from(path, dry_run=dry_run)
+            take(path)  # type: ignore[operator]
         left_out: list[int] = []
-        spare.import_from(path, skip=partial(_note, left_out), dry_run=dry_run)
+        take(path, skip=partial(_note, left_out))  # type: ignore[operator]
         told.append((str(refused.value), left_out))
     assert told[0] == told[1]
-    assert spare.import_from(path, skip=lambda *_: None, dry_run=True) == 0
+    assert spare.plan_import(path, skip=lambda *_: None) == ImportPlan(new=0)
+    gone = memory.purge({"key": "k"})
+    memory.export_to(path)
+    assert gone.removed["memories"] == 2
+    assert spare.plan_import(path, skip=lambda *_: None).purged == 2
+    assert spare.count(Filters(status="any")) == 3
+    spare.import_from(path, skip=lambda *_: None)
+    assert [entry.id for entry in spare.list({"status": "any"})] == ["a"]
+    assert spare.audit()[-1].details["purged"] == 2
+    assert spare.plan_import(path) == ImportPlan(new=0)
 
 
 def test_b044_one_file_into_two_namespaces(memory: Memory, tmp_path: Path) -> None:

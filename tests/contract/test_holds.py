@@ -110,9 +110,9 @@ def test_an_import_does_not_take_what_is_held(
     memory.import_from(tmp_path / "before")
     hold = memory.hold({"subject": "ada"})
     for file in ("released", "purged"):
-        for skip, dry_run in itertools.product((None, lambda *_: None), (True, False)):
+        for skip, take in itertools.product((None, lambda *_: None), (memory.plan_import, memory.import_from)):
             with pytest.raises(LegalHoldError):
-                memory.import_from(tmp_path / file, skip=skip, dry_run=dry_run)
+                take(tmp_path / file, skip=skip)
     assert [(entry.id, entry.status) for entry in memory.list({"status": "any"})] == [("e", "active")]
     memory.import_from(tmp_path / "before")
     memory.lift_hold(hold.id)

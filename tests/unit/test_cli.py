@@ -35,7 +35,13 @@ def process(*arguments: str, **options: Any) -> subprocess.CompletedProcess[byte
 
 def test_every_public_verb_has_a_command() -> None:
     not_commands = {"open", "from_env", "namespace", "close", "backend", "path", "degraded"}
-    renamed = {"check": "doctor", "set_up": "init", "export_to": "export", "import_from": "import"}
+    renamed = {
+        "check": "doctor",
+        "set_up": "init",
+        "export_to": "export",
+        "import_from": "import",
+        "plan_import": "import",
+    }
     renamed |= dict.fromkeys(
         ("sync_diff", "sync_repair", "dead_letters", "retry_dead_letters", "drop_dead_letters"), "sync"
     )
@@ -324,17 +330,26 @@ def test_release_and_undo(ask: Callable[..., Any], run: Run) -> None:
     assert ask("count") == {"count": 1}
     assert ask("undo", changes["id"], "--yes")["undoes"] == changes["id"]
     assert ask("count") == {"count": 3}
+    ask("forget", changes["changes"][0]["id"])
+    for again in (("undo", changes["id"]), ("restore", "--changeset", changes["id"])):
+        for way in ("--dry-run", "--yes"):
+            assert ask(*again, way)["changes"] == [], "what happened since stays"
+            assert "taken back already" in run(*again, way).stdout
     assert run("release", "nothing", "such", "--yes").stdout == "released: nothing to change\n"
     assert "undo" in run("release", "--kind", "fact", "--yes").stderr
     run("release", code=2)
     run("undo", "no-such-change-set", code=3)
 
 
-def test_plan_and_purge(ask: Callable[..., Any], run: Run) -> None:
+def test_plan_and_purge(ask: Callable[..., Any], run: Run, store: Path) -> None:
     for content in ("Porto", "Berlin"):
         ask("remember", content, "--key", "city")
     plan = ask("plan-purge", "--key", "city", "--out", "plan.json")
     assert plan["by_status"] == {"active": 1, "superseded": 1}
+    Path("copy.db").write_bytes(store.read_bytes())
+    assert "another store" in run("purge", "--plan", "plan.json", "--yes", "--store", "copy.db", code=4).stderr
+    assert ask("count", "--status", "any", "--store", "copy.db") == {"count": 2}
+    assert "no folder" in run("purge", "--plan", "plan.json", "--yes", "--out", "nowhere/r.json", code=1).stderr
     receipt = ask("purge", "--plan", "plan.json", "--yes")
     assert receipt["removed"]["memories"] == 2
     assert ask("count", "--status", "any") == {"count": 0}
