@@ -102,8 +102,11 @@ class Clock:
             self._ms, self._counter = ms, counter
 
     def is_ahead(self, seconds: float) -> None:
-        """Take note of how far this machine's clock is ahead of a primary's: that much counts as drift, until told anew."""
-        self._fast_ms = max(0, int(seconds * 1000))
+        """Take note of how far this machine's clock is ahead of a primary's, or behind it if negative, until told anew.
+
+        Drift is counted from the primary's clock: what runs ahead of ours alone is in nobody's future.
+        """
+        self._fast_ms = int(seconds * 1000)
 
     def tick(self) -> str:
         """The next version, greater than all this clock gave or saw. Raises ClockDriftError; then nothing moved."""

@@ -768,7 +768,10 @@ class SyncStatus(Value):
 
 
 class StoreStatus(Value):
-    """Which store this is and how it is doing."""
+    """Which store this is and how it is doing.
+
+    opened_without: the primary that the file has, where it was opened alone. queued: operations that wait for that.
+    """
 
     store: str
     backend: str
@@ -781,4 +784,6 @@ class StoreStatus(Value):
     scrub_pending: bool = False
     clock_ahead_ms: int = 0
     graph_loaded: bool = False
+    opened_without: str | None = None
+    queued: int = 0
     sync: SyncStatus | None = None

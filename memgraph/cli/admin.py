@@ -48,7 +48,10 @@ def status_command(call: Call) -> None:
     status = call.memory().status()
 
     def lines() -> Iterator[str]:
-        yield from facts(status.model_dump(exclude={"sync"}).items())
+        alone = status.opened_without is not None  # else the lines below tell
+        yield from facts(
+            status.model_dump(exclude={"sync"} | (set() if alone else {"opened_without", "queued"})).items()
+        )
         if status.sync is not None:
             from memgraph.cli.sync import sync_lines
 

@@ -272,6 +272,8 @@ def test_a_file_opened_without_its_primary_names_it_in_the_receipt(laptop: Calla
     a.memory.close()
     with Memory.open(a.path, namespace=a.memory.path) as alone:
         receipt = alone.purge({"ids": ["n"]})
+        status = alone.status()
+        assert (status.opened_without, status.queued > 0) == (a.cable.uri, True)
         assert alone.verify_purge(receipt).found == {"primaries that have yet to carry it out": 1}
     assert receipt.pending
     assert any(a.cable.uri.removeprefix("bolt://") in place for place in receipt.not_reached)

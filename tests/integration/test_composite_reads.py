@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from memgraph import Memory
+from memgraph.backends.composite import link
+from memgraph.backends.neo4j.backend import Neo4jBackend
 from memgraph.errors import ConflictError, MemgraphError, NotFoundError, UnavailableError
 from memgraph.models import Filters, PurgeReceipt, Status
 from tests.integration.replicas import (
@@ -19,6 +21,7 @@ from tests.integration.replicas import (
     held,
     in_touch,
     nodes,
+    replica,
     synced,
 )
 from tests.neo4j_server import Server
@@ -334,6 +337,27 @@ def test_a_write_after_a_read_wins_on_a_machine_whose_clock_is_behind(
             found = each.memory.current("k")
             assert found is not None
             assert found.id == mine.id
+
+
+def test_a_machine_whose_clock_is_far_behind_goes_by_the_primarys(
+    laptop: Callable[..., Laptop], neo4j_server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By more than drift allows: what others write now is in its future, and it writes on all the same."""
+    monkeypatch.setattr(link, "machine_time", lambda: time.time() - 600)
+    slow = laptop("slow", clock=lambda: time.time() - 600)
+    with Memory(Neo4jBackend(neo4j_server.uri, auth=neo4j_server.auth, timeout=20), slow.memory.path) as others:
+        others.remember("by others", key="k")
+        synced(slow.memory)
+        for n in range(2):
+            assert slow.memory.current("k").content in ("by others", "mine 0")  # type: ignore[union-attr]
+            mine = slow.memory.remember(f"mine {n}", key="k")
+            synced(slow.memory)
+            assert others.current("k").id == mine.id  # type: ignore[union-attr]
+        slow.memory.close()
+        with replica(slow.path, others.path, neo4j_server, clock=lambda: time.time() - 600) as again_opened:
+            again_opened.remember("the first thing that a process does", key="k")
+            synced(again_opened)
+            assert others.current("k").content == "the first thing that a process does"  # type: ignore[union-attr]
 
 
 def test_a_slow_way_to_the_primary_costs_readers_little(laptop: Callable[..., Laptop]) -> None:

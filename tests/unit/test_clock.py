@@ -61,8 +61,14 @@ def test_what_the_wall_is_ahead_of_a_primary_counts_as_drift() -> None:
     clock.tick()
     with pytest.raises(ClockDriftError, match="290 s ahead of the primary's"):
         clock.observe(Clock("ffffffff", Wall(wall.seconds + 15)).tick())
-    clock.is_ahead(-3600)  # a primary that is ahead: its stamps are overtaken, ours are in the past
-    clock.tick()
+    clock.is_ahead(-3600)  # a primary that is ahead: its stamps are overtaken, and so are those of who goes by it
+    seen = Clock("ffffffff", Wall(wall.seconds + 3600)).tick()
+    clock.observe(seen)
+    assert clock.tick() > seen
+    with pytest.raises(ClockDriftError):
+        clock.observe(Clock("ffffffff", Wall(wall.seconds + 3901)).tick())
+    clock.is_ahead(0)
+    clock = Clock("0badcafe", wall, max_drift=300)
     clock.is_ahead(301)
     with pytest.raises(ClockDriftError, match="301 s ahead of the primary's"):
         clock.tick()

@@ -16,7 +16,7 @@ from memgraph.backends.composite.pull import Progress
 from memgraph.backends.composite.reading import Answer, Mode, Reading
 from memgraph.backends.local.backend import LocalBackend
 from memgraph.checks import LEDGER
-from memgraph.errors import ConflictError, UnavailableError
+from memgraph.errors import ClockDriftError, ConflictError, UnavailableError
 from memgraph.models import (
     BackupReport,
     ChangeSet,
@@ -112,7 +112,12 @@ class CompositeBackend:
         """Stamp and apply drafts in order, all or none; queue them for the primary, in the same transaction."""
         if any(draft.if_absent or draft.expected_version is not None for draft in drafts):
             return conditional.write(self, drafts)
-        results = self.local.write(drafts)
+        try:
+            results = self.local.write(drafts)
+        except ClockDriftError:  # by this machine's clock alone, which may be behind
+            if not self.link.asks_the_time():
+                raise
+            results = self.local.write(drafts)
         waits = self.write_concern == "primary" and not all(_is_act(draft.operation) for draft in drafts)
         self.link.wake(urgent=waits)
         if not waits or not results:

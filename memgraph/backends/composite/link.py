@@ -225,6 +225,18 @@ class Link:
         self.drift = there - (began + self.local.wall()) / 2
         self.local.is_ahead(machine_time() - there)
 
+    def asks_the_time(self) -> bool:
+        """Whether the primary told its time just now, for the first time in this process."""
+        if self.drift is not None or not self.breaker.closed:
+            return False
+        try:
+            self.look_at_clock()
+        except UnavailableError as error:
+            self.breaker.fail(str(error))
+        except MemgraphError:
+            pass  # what the connection has against it is told elsewhere
+        return self.drift is not None
+
     @property
     def in_doubt(self) -> bool:
         """Whether a push got no answer for so long that it is being looked at whether the primary is there at all."""

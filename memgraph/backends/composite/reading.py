@@ -24,6 +24,9 @@ Answer = tuple[T, str | None]
 _AWAY: Final = "the primary cannot be reached; the local store answers"
 _SLOW: Final = "the primary does not answer in time; the local store answers"
 _BEHIND: Final = "catching up: writes of this store have not reached the primary yet; the local store answers"
+_AHEAD: Final = "writes of this store run ahead of the primary's clock, and wait for it; the local store answers"
+_OURS: Final = (_BEHIND, _AHEAD)  # of no account where nothing of ours waits
+_REFUSED: Final = "the primary refuses this connection; the local store answers"
 _LOST: Final = "the primary lacks what it had, and gets it again; the local store answers"
 _UNPULLED: Final = "catching up: what others wrote has not been pulled yet; the local store answers"
 
@@ -83,6 +86,8 @@ class Reading:
     def doubt(self) -> str | None:
         """Why the primary would not be asked now, as far as it is known without asking."""
         if not self.link.breaker.closed:
+            if self.link.problem is not None:
+                return _REFUSED
             return _AWAY if self.link.breaker.state == "open" else _BEHIND
         return _SLOW if self.link.in_doubt else self._patience.lost
 
@@ -91,14 +96,15 @@ class Reading:
         link = self.link
         link.complain()
         doubt, number = self.doubt, link.outbox.newest(scope)
-        if doubt is not None and (number or doubt != _BEHIND or not link.breaker.closed):
+        if doubt is not None and (number or doubt not in _OURS or not link.breaker.closed):
             return doubt
         if number and not link.wait(number, scope, self.deadline):
             link.complain()
             if not link.breaker.closed:
                 return _AWAY
-            self._patience.lose(_BEHIND)
-            return _BEHIND
+            reason = _SLOW if link.in_doubt else _AHEAD if link.held else _BEHIND
+            self._patience.lose(reason)
+            return reason
         return None
 
     def failed(self, error: UnavailableError) -> str:
@@ -120,7 +126,7 @@ class Reading:
         link = self.link
         link.complain()
         doubt = self.doubt
-        if doubt is not None and (doubt != _BEHIND or not link.breaker.closed):
+        if doubt is not None and (doubt not in _OURS or not link.breaker.closed):
             return ask(self.local), doubt
         until, pulled = time.monotonic() + self.deadline, True
         try:

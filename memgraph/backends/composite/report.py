@@ -116,5 +116,11 @@ def status(whole: CompositeBackend, namespace: str) -> StoreStatus:
         primary_entries=there,
     )
     return whole.local.status(namespace).model_copy(
-        update={"backend": whole.name, "sync": sync, "degraded": whole.degraded}
+        update={
+            "backend": whole.name,
+            "sync": sync,
+            "degraded": whole.degraded,
+            "opened_without": None,
+            "queued": depth.queued,
+        }
     )

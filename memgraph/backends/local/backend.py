@@ -577,6 +577,7 @@ class LocalBackend:
         with self.database.read() as connection:
             newest = apply.newest_version(connection)
             pending = _waits_for_scrub(connection)
+            primary, queued = journal.primary_of(connection), journal.queued(connection)
         ahead = millis(newest) - int(self._clock.wall() * 1000) if newest else 0
         return StoreStatus(
             store=self.database.where,
@@ -589,6 +590,8 @@ class LocalBackend:
             scrub_pending=pending,
             clock_ahead_ms=max(ahead, 0),
             graph_loaded=self._graph is not None and self._graph.loaded,
+            opened_without=primary,
+            queued=queued,
         )
 
     def close(self) -> None:

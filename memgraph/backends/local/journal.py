@@ -56,6 +56,12 @@ def primary_of(connection: sqlite3.Connection) -> str | None:
     return str(found["primary"]) if found.keys() == {"primary", "coupled"} else None
 
 
+def queued(connection: sqlite3.Connection) -> int:
+    """How many operations wait for the primary."""
+    found: int = connection.execute("select count(*) from outbox").fetchone()[0]
+    return found
+
+
 def note(connection: sqlite3.Connection, items: Sequence[Item]) -> None:
     """Queue what was written in this transaction, if the store has a primary."""
     if items and connection.execute("select 1 from meta where name = 'coupled'").fetchone() is not None:
