@@ -1237,14 +1237,13 @@ class Memory:
                 found["memories"] = left
         if status.scrub_pending:
             found["files that wait to be scrubbed"] = 1
-        not_reached = receipt.not_reached
-        if any(act.what == REFUSED and act.details["refused"] == receipt.id for act in self._ledger.acts()):
+        acts, not_reached = builtins.list(self._ledger.acts()), receipt.not_reached
+        if any(act.what == REFUSED and act.details["refused"] == receipt.id for act in acts):
             found["primaries that refused it"] = 1
-        elif receipt.pending and isinstance(self._backend, OnDisk):
-            if self._backend.has_yet_to_purge(receipt.id):
-                found["primaries that have yet to carry it out"] = 1
-            else:
-                not_reached = settled(not_reached)
+        elif receipt.pending and self._waits(receipt.id, not_reached, acts):
+            found["primaries that have yet to carry it out"] = 1
+        elif receipt.pending:
+            not_reached = settled(not_reached)
         if texts and isinstance(self._backend, OnDisk):
             for path in self._backend.files():
                 looked.append(f"bytes of {path}")
@@ -1319,39 +1318,46 @@ class Memory:
         with its change-set. What came from elsewhere without a record of who did it is told as its history tells it.
         subtree: in the namespaces below too. While the primary of a file is away it is what the file knows, and `degraded` says so.
         """
-        from memgraph.ledger import CARRIED_OUT, REFUSED, acts_of
+        from memgraph.ledger import REFUSED, acts_of
 
         paths = [self._namespace]
         if subtree:
             paths += [path for path in self._backend.namespaces(self._namespace) if path != self._namespace]
         noted = builtins.list(self._ledger.acts(paths if subtree else None))
         refused = {act.details["refused"] for act in noted if act.what == REFUSED}
-        carried_out = {act.details["carried_out"] for act in noted if act.what == CARRIED_OUT}
         if isinstance(self._backend, OnDisk) and any("receipt" in act.details for act in noted):
             status = self.status()
-            noted = [self._as_it_stands(act, status, refused, carried_out) for act in noted]
+            noted = [self._as_it_stands(act, status, refused, noted) for act in noted]
         known = {act.details["changeset"] for act in noted if "changeset" in act.details}
         told = [act for path in paths for act in acts_of(path, self._history(path))]
         found = [*noted, *(act for act in told if act.details.get("changeset") not in known)]
         return sorted(found, key=lambda act: (act.at, act.id))
 
-    def _as_it_stands(self, act: Act, status: StoreStatus, refused: Set[str], carried_out: Set[str]) -> Act:
-        """A purge with what became of it since its receipt, which stays as it was signed: scrubbed, carried out, refused."""
+    def _waits(self, receipt: str, not_reached: Sequence[str], acts: Iterable[Act]) -> bool:
+        """Whether a primary has yet to carry out a purge, ours or another replica's.
+
+        What that has queued came here before its receipt; what it looks for there it notes when it was done.
+        """
+        from memgraph.ledger import CARRIED_OUT
         from memgraph.rules.reached import SELECTOR_WAITS
 
+        if isinstance(self._backend, OnDisk) and self._backend.has_yet_to_purge(receipt):
+            return True
+        done = any(act.what == CARRIED_OUT and act.details["carried_out"] == receipt for act in acts)
+        return SELECTOR_WAITS in not_reached and not done
+
+    def _as_it_stands(self, act: Act, status: StoreStatus, refused: Set[str], acts: Sequence[Act]) -> Act:
+        """A purge with what became of it since its receipt, which stays as it was signed: scrubbed, carried out, refused."""
         receipt = act.details.get("receipt")
         if receipt is None:
             return act
-        ours = receipt["store"].partition(" with ")[0] == status.store
         since: dict[str, Any] = {}
-        if not receipt["scrubbed"] and ours:
+        if not receipt["scrubbed"] and receipt["store"].partition(" with ")[0] == status.store:
             since["scrubbed"] = not status.scrub_pending
         if receipt["id"] in refused:
             since["refused"] = True
-        elif receipt["pending"] and isinstance(self._backend, OnDisk):
-            looked_for = SELECTOR_WAITS in receipt["not_reached"] and receipt["id"] not in carried_out
-            # what else another replica queued came here before its receipt
-            since["pending"] = self._backend.has_yet_to_purge(receipt["id"]) or (looked_for and not ours)
+        elif receipt["pending"]:
+            since["pending"] = self._waits(receipt["id"], receipt["not_reached"], acts)
         return act.model_copy(update={"details": act.details | since})
 
     def _history(self, path: str) -> builtins.list[Operation | Unknown]:

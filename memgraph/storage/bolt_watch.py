@@ -23,10 +23,8 @@ __all__ = ["Flight", "SlowError", "Watch", "answers"]
 
 _HANDSHAKE: Final = b"\x60\x60\xb0\x17" + b"\x00\x00\x04\x04" + b"\x00" * 12
 _STEP: Final = 0.05
-_PATIENCE, _LAST = (
-    0.2,
-    1.0,
-)  # seconds in which statements may end when all is closed, and in which they must once shut down
+_PATIENCE: Final = 0.2  # seconds in which statements may come to their end when all is closed
+_LAST: Final = 1.0  # seconds in which they must, once they were shut down
 
 
 def answers(address: tuple[str, int], timeout: float) -> bool:

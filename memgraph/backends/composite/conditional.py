@@ -61,7 +61,7 @@ def write(whole: CompositeBackend, drafts: Sequence[Draft]) -> list[Entry | str]
             results = whole.primary.write(drafts)
     except UnavailableError as error:
         whole.reading.failed(error)
-        found = type(error)(
+        found = UnavailableError(
             f"{error}; whether it was written is not known (id {', '.join(ids)})",
             hint="Repeat it with the same id: what was written is found by that.",
         )
