@@ -40,7 +40,7 @@ _log = logging.getLogger("memgraph")
 _ROWS: Final = (50, 2000)  # of one push: at first, and at most
 _QUICK, _SLOW = 1.0, 4.0  # seconds: a push under the one lets the next be larger, one over the other smaller
 _QUIET, _BURST = 0.02, 0.5  # seconds: writes that follow each other so closely are pushed together, for so long at most
-_DOUBT: Final = 0.05  # seconds that a push may take before the primary is asked for a sign of life beside it
+_DOUBT: Final = 0.1  # seconds that a push may take before the primary is asked for a sign of life beside it
 _LOOK: Final = 0.02  # seconds between looks at a queue that another process may be emptying
 _PAUSE: Final = 30.0  # seconds before a refused connection is looked at again
 _RETRY: Final = 1.0  # seconds before what the local store refused is tried again, and what runs ahead is looked at
@@ -96,6 +96,7 @@ class Link:
         self._progress = threading.Condition()
         self._pushing = threading.Lock()
         self._doubt: threading.Thread | None = None
+        self._doubted = 0.0
         self._pull_due = 0.0
 
     def forget(self) -> None:
@@ -239,21 +240,27 @@ class Link:
 
     @property
     def in_doubt(self) -> bool:
-        """Whether a push got no answer for so long that it is being looked at whether the primary is there at all."""
+        """Whether neither a push nor the sign of life that was asked for beside it got an answer for most of a deadline."""
+        return self._looks and time.monotonic() - self._doubted > self._deadline * 0.75
+
+    @property
+    def _looks(self) -> bool:
         return self._doubt is not None and self._doubt.is_alive()
 
     def _suspect(self) -> None:
         """Ask the primary for a sign of life, beside the push that may be stuck for longer than anybody should wait."""
         with self._starting:
-            if not self.in_doubt and not self._closed:
+            if not self._looks and not self._closed:
+                self._doubted = time.monotonic()
                 self._doubt = threading.Thread(target=self._look, name="memgraph-doubt", daemon=True)
                 self._doubt.start()
 
     def _look(self) -> None:
+        before = self.taken
         try:
             self.primary.ping()
         except UnavailableError as error:
-            if not getattr(error, "slow", False):
+            if not getattr(error, "slow", False) and self.taken == before:  # else it took something meanwhile: it lives
                 self.breaker.fail(str(error))
                 self._tell()
         except MemgraphError:
