@@ -9,7 +9,7 @@ import hashlib
 import json
 import math
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -22,6 +22,7 @@ __all__ = [
     "MAX_METADATA_BYTES",
     "MAX_NAME_BYTES",
     "content",
+    "few",
     "fraction",
     "from_micros",
     "instant",
@@ -173,6 +174,12 @@ def instant(value: object, field: str) -> datetime:
         return datetime.fromtimestamp(0, UTC) + (value - EPOCH)
     except OverflowError:
         raise InvalidInputError("is outside the years 1 to 9999", field=field) from None
+
+
+def few(items: Sequence[object], most: int) -> str:
+    """The first of these, and how many more there are: "a, b and 3 more"."""
+    more = f" and {len(items) - most} more" if len(items) > most else ""
+    return f"{', '.join(map(str, items[:most]))}{more}"
 
 
 def micros(value: datetime) -> int:

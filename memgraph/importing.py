@@ -99,9 +99,8 @@ class Importing:
             and any((operation.namespace, id) in clashes for id in names(operation))
         ]
         if skip is None:
-            told = f"{', '.join(map(str, bad[:_NAMED]))}" + (f" and {len(bad) - _NAMED} more" if bad[_NAMED:] else "")
             raise ConflictError(
-                f"ids in the file name memories with other content here (lines {told}); nothing was imported",
+                f"ids in the file name memories with other content here (lines {checks.few(bad, _NAMED)}); nothing was imported",
                 hint="Import into another namespace, or leave those lines out: without --strict, or with skip.",
             )
         for number in bad:

@@ -17,7 +17,18 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol, Self, TypeVar
 
 from memgraph import checks
-from memgraph.backends.base import Archivable, Backend, Draft, OnDisk, Preparable, Query, Ranking, Replica, Scope
+from memgraph.backends.base import (
+    Archivable,
+    Backend,
+    Draft,
+    OnDisk,
+    Preparable,
+    Query,
+    Ranking,
+    Replica,
+    Scope,
+    entries_of,
+)
 from memgraph.clock import new_id, version_floor
 from memgraph.errors import (
     ConflictError,
@@ -1189,8 +1200,7 @@ class Memory:
 
     def _planned(self, plan: PurgePlan) -> Iterator[Entry]:
         for path, ids in plan.ids.items():
-            for part in _pages(ids):
-                yield from self._backend.get(path, part, self._now()).values()
+            yield from entries_of([self._backend], path, ids, self._now())
         if isinstance(self._backend, Replica):
             from memgraph.rules.selection import selector_test
 
@@ -1613,12 +1623,6 @@ def _file(value: object) -> Path:
 
 def _operations(items: Iterable[Operation | Unknown | dict[str, Any]]) -> Iterator[Operation | Unknown]:
     return (item for item in items if not isinstance(item, dict))
-
-
-def _pages(items: Iterable[T]) -> Iterator[builtins.list[T]]:
-    rest = iter(items)
-    while part := builtins.list(itertools.islice(rest, _PAGE)):
-        yield part
 
 
 def _counted(items: Iterable[T], progress: Progress | None) -> Iterator[T]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from memgraph.backends.base import Archivable, Scope
+from memgraph.backends.base import DAMAGED, Archivable, Scope
 from memgraph.errors import LegalHoldError, NotFoundError, StoreCorruptError, UnsupportedError
 from memgraph.memory import Memory
 from memgraph.models import BackupReport, Entry, RestoreReport, Status
@@ -15,10 +15,6 @@ from memgraph.operations import Remember
 
 __all__ = ["restore", "verify"]
 
-_ASIDE: Final = (
-    "Run `memgraph doctor --repair`. If that saves nothing, move the file away: a restore to a new file brings back what was"
-    " purged since the backup."
-)
 _RETIRED: Final = frozenset({Status.FORGOTTEN, Status.RELEASED, Status.PRUNED})
 
 
@@ -72,7 +68,7 @@ def restore(
         except StoreCorruptError as error:
             if not str(error).startswith(str(store)):
                 raise  # it is the backup
-            raise StoreCorruptError(str(error), hint=_ASIDE) from None
+            raise StoreCorruptError(str(error), hint=DAMAGED) from None
     if not there and not dry_run:
         restore(store, backup, dry_run=True, **options)  # what is refused makes no file
     with Memory.open(store if there or not dry_run else ":memory:", **options, preload=False) as memory:

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, runtime_checkable
 
 from memgraph.models import (
     BackupReport,
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
 __all__ = [
+    "DAMAGED",
     "Archivable",
     "Backend",
     "Changes",
@@ -55,9 +56,11 @@ __all__ = [
     "Ranking",
     "Replica",
     "Scope",
+    "entries_of",
 ]
 
 Ranking = Literal["memgraph", "loopctl", "aegis"]
+_PAGE: Final = 1000
 
 
 @dataclass(frozen=True)
@@ -263,6 +266,16 @@ class Backend(Protocol):
         ...
 
 
+def entries_of(sides: Sequence[Backend], namespace: str, ids: Sequence[str], now: datetime) -> Iterator[Entry]:
+    """The memories of these ids, a page at a time, each from the first side that has it."""
+    for start in range(0, len(ids), _PAGE):
+        part, found = ids[start : start + _PAGE], dict[str, Entry]()
+        for side in sides:
+            missing = [id for id in part if id not in found]
+            found |= side.get(namespace, missing, now) if missing else {}
+        yield from found.values()
+
+
 @runtime_checkable
 class OnDisk(Protocol):
     """A backend that keeps copies in files of this machine."""
@@ -287,6 +300,13 @@ class Preparable(Protocol):
 
 ActOf = Callable[[str, dict[str, Any]], Remember]
 """The operation, without a version, that tells in a namespace's ledger what was done there: its path and the details."""
+
+
+DAMAGED: Final = (
+    "Run `memgraph doctor --repair` first. If that saves nothing, move the file away: a restore to a new file brings back what"
+    " was purged since the backup."
+)
+"""What to do with a store too damaged to put a backup in its place."""
 
 
 @runtime_checkable

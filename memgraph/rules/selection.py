@@ -10,16 +10,19 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, overload
 
 from memgraph.errors import ConflictError, InvalidInputError
 from memgraph.models import Condition, Entry, Filters, PurgePlan, Selector, Status
+from memgraph.operations import Purge
 
 __all__ = [
     "UNSEEN",
     "Going",
+    "Purges",
     "conditions_match",
     "going",
     "is_empty",
@@ -36,6 +39,8 @@ __all__ = [
 
 UNSEEN: Final = "unseen "
 """Begins the digest of a plan that nobody has looked at: what comes while it is carried out is no conflict."""
+
+Heads = tuple[tuple[str, str], ...]  # keys whose newest version goes, with that version
 
 _MISSING: Final = object()
 _VALUES: Final = ("key", "subject", "session", "actor", "source")
@@ -205,6 +210,44 @@ def purges(selector: Selector, namespace: str, ids: Sequence[str]) -> list[tuple
     if by_value:
         return by_value
     return [("id", id) for id in dict.fromkeys([*ids, *(selector.ids if _is_of_ids(selector) else ())])]
+
+
+@dataclass
+class Purges(Sequence[Purge]):
+    """The operations of one purge: each is made when it is asked for, as there may be many.
+
+    named: namespace, field, value, heads.
+    """
+
+    version: str
+    receipt: str
+    named: list[tuple[str, str, str, Heads]] = field(default_factory=list)
+
+    def add(self, namespace: str, named: Sequence[tuple[str, str]], heads: Heads) -> None:
+        """Add those of one namespace, which `purges` gave; the last bears the heads."""
+        self.named += [(namespace, name, value, ()) for name, value in named[:-1]]
+        self.named += [(namespace, name, value, heads) for name, value in named[-1:]]
+
+    def __len__(self) -> int:
+        return len(self.named)
+
+    @overload
+    def __getitem__(self, index: int) -> Purge: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Purge]: ...
+    def __getitem__(self, index: int | slice) -> Purge | list[Purge]:
+        if isinstance(index, slice):
+            return [self[each] for each in range(*index.indices(len(self)))]
+        path, name, value, heads = self.named[index]
+        return Purge(
+            op_id=f"{self.receipt}.{index}",
+            version=self.version,
+            namespace=path,
+            field=name,
+            value=value,
+            heads=heads,
+            receipt=self.receipt,
+        )
 
 
 def says_all(selector: Selector) -> bool:

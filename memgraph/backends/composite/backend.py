@@ -15,7 +15,7 @@ from memgraph.backends.composite.link import Link
 from memgraph.backends.composite.pull import Progress
 from memgraph.backends.composite.reading import Answer, Mode, Reading
 from memgraph.backends.local.backend import LocalBackend
-from memgraph.checks import LEDGER
+from memgraph.checks import LEDGER, few
 from memgraph.errors import ClockDriftError, ConflictError, UnavailableError
 from memgraph.models import (
     BackupReport,
@@ -138,7 +138,7 @@ class CompositeBackend:
         if number and not self.link.wait(number, scope, PUSH_TIMEOUT):
             self.link.complain()
             ids = [each.id for each in results if isinstance(each, Entry)]
-            named = f" (id {', '.join(ids[:_NAMED])}{f' and {len(ids) - _NAMED} more' if ids[_NAMED:] else ''})"
+            named = f" (id {few(ids, _NAMED)})"
             raise UnavailableError(
                 f"{self.primary.where} does not have the write yet; it is durable here and stays queued{named if ids else ''}",
                 hint="Nothing is lost: it is sent as soon as the primary answers. Do not write it again.",

@@ -11,18 +11,16 @@ import json
 import logging
 import os
 import time
-from collections.abc import Iterator
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memgraph.backends.base import Primary, Scope
+from memgraph.backends.base import Primary, Scope, entries_of
 from memgraph.backends.composite import guard
 from memgraph.backends.local.backend import LocalBackend
 from memgraph.backends.local.outbox import Outbox
 from memgraph.checks import from_micros, micros
 from memgraph.ledger import CARRIED_OUT, Ledger, operator
-from memgraph.models import Entry, PurgePlan, PurgeReceipt, Selector
+from memgraph.models import PurgePlan, PurgeReceipt, Selector
 
 if TYPE_CHECKING:
     from cryptography.fernet import Fernet
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
 __all__ = ["carry_out", "put", "settle", "unreadable"]
 
 _log = logging.getLogger("memgraph")
-_PAGE = 1000
 
 
 def put(local: LocalBackend, planned: PurgePlan, selector: Selector, receipt: PurgeReceipt) -> bool:
@@ -106,16 +103,11 @@ def _purge(primary: Primary, waiting: dict[str, Any]) -> set[str] | None:
         if entry.version <= waiting["version"]:
             found.setdefault(entry.namespace, []).append(entry.id)
     for path, ids in found.items():
-        if guard.held(primary, path, lambda path=path, ids=ids: _entries(primary, path, ids, now), now):  # type: ignore[misc]
+        if guard.held(primary, path, lambda path=path, ids=ids: entries_of([primary], path, ids, now), now):  # type: ignore[misc]
             return None
     for path, ids in found.items():
         primary.purge(primary.plan_purge(Scope(path), Selector(ids=tuple(ids)), now), now)
     return set(found)
-
-
-def _entries(primary: Primary, path: str, ids: list[str], now: datetime) -> Iterator[Entry]:
-    for start in range(0, len(ids), _PAGE):
-        yield from primary.get(path, ids[start : start + _PAGE], now).values()
 
 
 def _opened(local: LocalBackend, sealed: bytes) -> dict[str, Any] | None:

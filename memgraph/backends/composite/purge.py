@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from memgraph.backends.base import Backend, Primary, Scope
+from memgraph.backends.base import Backend, Primary, Scope, entries_of
 from memgraph.backends.composite import pending
 from memgraph.backends.local.journal import drop_dead, note
 from memgraph.errors import UnavailableError
-from memgraph.models import Entry, PurgePlan, PurgeReceipt, Selector
+from memgraph.models import PurgePlan, PurgeReceipt, Selector
 from memgraph.rules.reached import NAMES_WAIT, QUEUED, SELECTOR_WAITS
 from memgraph.rules.selection import going, purge_plan, same_set, says_all
 
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from memgraph.backends.composite.backend import CompositeBackend
 
 __all__ = ["plan", "purge"]
-
-_PAGE = 1000
 
 
 def plan(
@@ -34,19 +32,10 @@ def plan(
         by_store |= planned.by_store
         for path, ids in planned.ids.items():
             wanted.setdefault(path, {}).update(dict.fromkeys(ids))
-    found = [going(entry) for path, ids in wanted.items() for entry in _entries(sides, path, list(ids), now)]
+    found = [going(entry) for path, ids in wanted.items() for entry in entries_of(sides, path, list(ids), now)]
     store = f"{whole.local.database.where} with {whole.primary.where}"
     told = store if reachable else f"{store} (away)"
     return purge_plan(scope.namespace, scope.subtree, selector, found, now, told, by_store)
-
-
-def _entries(sides: Sequence[Backend], path: str, ids: list[str], now: datetime) -> Iterator[Entry]:
-    for start in range(0, len(ids), _PAGE):
-        part, found = ids[start : start + _PAGE], dict[str, Entry]()
-        for side in sides:
-            missing = [id for id in part if id not in found]
-            found |= side.get(path, missing, now) if missing else {}
-        yield from found.values()
 
 
 def purge(whole: CompositeBackend, planned: PurgePlan, now: datetime, reachable: Sequence[Primary]) -> PurgeReceipt:

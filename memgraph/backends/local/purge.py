@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime
-from typing import overload
 
 from memgraph.backends.base import Scope
 from memgraph.backends.local import graph as live
@@ -16,8 +15,7 @@ from memgraph.backends.local.rows import COLUMNS, entry
 from memgraph.backends.local.where import selector_clause
 from memgraph.clock import new_id
 from memgraph.models import Entry, PurgePlan, Selector
-from memgraph.operations import Purge
-from memgraph.rules.selection import Going, going, purge_plan, purged_spaces, purges, selector_test
+from memgraph.rules.selection import Going, Purges, going, purge_plan, purged_spaces, purges, selector_test
 
 __all__ = ["Done", "plan", "purge", "select"]
 
@@ -31,39 +29,6 @@ class Done:
     operations: Purges
     removed: dict[str, int]
     tombstones: int
-
-
-@dataclass
-class Purges(Sequence[Purge]):
-    """The operations of one purge: each is made when it is asked for, as there may be many.
-
-    named: namespace, field, value, heads.
-    """
-
-    version: str
-    receipt: str
-    named: list[tuple[str, str, str, tuple[tuple[str, str], ...]]] = field(default_factory=list)
-
-    def __len__(self) -> int:
-        return len(self.named)
-
-    @overload
-    def __getitem__(self, index: int) -> Purge: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Purge]: ...
-    def __getitem__(self, index: int | slice) -> Purge | list[Purge]:
-        if isinstance(index, slice):
-            return [self[each] for each in range(*index.indices(len(self)))]
-        path, name, value, heads = self.named[index]
-        return Purge(
-            op_id=f"{self.receipt}.{index}",
-            version=self.version,
-            namespace=path,
-            field=name,
-            value=value,
-            heads=heads,
-            receipt=self.receipt,
-        )
 
 
 def select(
@@ -133,10 +98,7 @@ def purge(connection: sqlite3.Connection, planned: PurgePlan, version: str, rece
     known = [path for _, path in reads.namespaces(connection, scope)]
     for path in purged_spaces(planned, known):
         ids = planned.ids.get(path, ())
-        heads = _heads(connection, path, ids)
-        named = purges(planned.selector, path, ids)
-        operations.named += [(path, name, value, ()) for name, value in named[:-1]]
-        operations.named += [(path, name, value, heads) for name, value in named[-1:]]
+        operations.add(path, purges(planned.selector, path, ids), _heads(connection, path, ids))
     for operation in operations:
         applier.apply(operation)
     applier.finish()

@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from memgraph.backends.base import DAMAGED
 from memgraph.backends.local import backup, merge
 from memgraph.backends.local.apply import newest_version
 from memgraph.clock import Clock, millis
@@ -118,8 +119,7 @@ def _require_sound(store: LocalBackend) -> None:
     if broken:
         raise StoreCorruptError(
             f"{database.where} is damaged ({broken[0]}), and with it perhaps its list of what was purged",
-            hint="Run `memgraph doctor --repair` first. If that saves nothing, move the file away: a restore to a new file"
-            " brings back what was purged since the backup.",
+            hint=DAMAGED,
         )
 
 

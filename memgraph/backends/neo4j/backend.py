@@ -34,7 +34,7 @@ from memgraph.models import (
     StoreStatus,
 )
 from memgraph.operations import Operation, Purge, Unknown
-from memgraph.rules.selection import purged_spaces, purges, same_set, says_all
+from memgraph.rules.selection import Purges, purged_spaces, purges, same_set, says_all
 from memgraph.storage.bolt import Bolt, Runner
 
 if TYPE_CHECKING:
@@ -314,22 +314,10 @@ class Neo4jBackend:
             unknown_ids=len(set(plan.selector.ids) - {id for ids in plan.ids.values() for id in ids}),
         )
 
-    def _purges(self, runner: Runner, plan: PurgePlan, path: str, version: str, receipt: str) -> builtins.list[Purge]:
-        ids = plan.ids.get(path, ())
-        named = purges(plan.selector, path, ids)
-        heads = purge.heads_of(runner, path, ids)
-        return [
-            Purge(
-                op_id=new_id(),
-                version=version,
-                namespace=path,
-                field=field,
-                value=value,
-                heads=heads if number == len(named) else (),
-                receipt=receipt,
-            )
-            for number, (field, value) in enumerate(named, 1)
-        ]
+    def _purges(self, runner: Runner, plan: PurgePlan, path: str, version: str, receipt: str) -> Purges:
+        ids, operations = plan.ids.get(path, ()), Purges(version, receipt)
+        operations.add(path, purges(plan.selector, path, ids), purge.heads_of(runner, path, ids))
+        return operations
 
     # ---- administration
 
