@@ -11,7 +11,7 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "memgraph"
 FILES = sorted(PACKAGE.rglob("*.py"))
 
-VALUES = {"errors", "checks", "clock", "inplace", "models", "operations", "textlines"}
+VALUES = {"errors", "checks", "clock", "inplace", "models", "operations", "textlines", "threads"}
 BELOW = {  # a room may import itself, values, and these
     "values": set(),
     "telemetry": set(),

@@ -11,13 +11,12 @@ import hashlib
 import secrets
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future
 from types import TracebackType
 from typing import Any, Final, Literal, NamedTuple, Self, TypeVar
 
 from memgraph import checks
 from memgraph.agent.config import LearnConfig
-from memgraph.agent.deadline import Runner, aside, attempt, on_loop, settled
+from memgraph.agent.deadline import Runner, attempt, on_loop, settled
 from memgraph.agent.inject import Message, checked, last_question, placed
 from memgraph.aio import AsyncMemory
 from memgraph.errors import ClosedError, InvalidInputError, MemgraphError, PurgedError, UnavailableError
@@ -27,6 +26,7 @@ from memgraph.rules.consolidation import near_duplicates
 from memgraph.rules.context import QUERY_CHARACTERS, memory_block
 from memgraph.rules.text import query_terms
 from memgraph.telemetry import logger
+from memgraph.threads import Call, aside
 
 __all__ = ["AsyncLearnSession", "LearnSession", "Outcome", "Reflector", "repeated"]
 
@@ -90,7 +90,7 @@ class LearnSession:
         self._degraded: str | None = None
         self._calls = 0
         self._ended = False
-        self._reflecting: Future[None] | None = None
+        self._reflecting: Call[None] | None = None
 
     @property
     def last_recalled_ids(self) -> tuple[str, ...]:
@@ -141,10 +141,9 @@ class LearnSession:
                 raise ClosedError("the session has ended", hint="Begin another one.")
             self._calls += 1
             every = self.config.reflect_every
-            idle = self._reflecting is None or self._reflecting.done()
+            idle = self._reflecting is None or self._reflecting.done
             if every and self._calls % every == 0 and idle and self._reflector is not None:
-                self._reflecting = aside(self._reflect)
-                self._reflecting.add_done_callback(self._reflected)
+                self._reflecting = aside(self._reflect_beside)
 
     def _recall(self, query: str) -> tuple[str, tuple[str, ...], str | None]:
         """The block, the ids in it, and why it may miss something."""
@@ -232,13 +231,15 @@ class LearnSession:
         if error is not None:
             self._failed("reflection", error)
 
-    def _last_reflection(self, running: Future[None] | None) -> None:
+    def _last_reflection(self, running: Call[None] | None) -> None:
         if running is not None:
-            running.exception(_REFLECT_SECONDS)  # it is in the log already
+            running.wait(_REFLECT_SECONDS)
         self._reflect()
 
-    def _reflected(self, done: Future[None]) -> None:
-        if (error := done.exception()) is not None:
+    def _reflect_beside(self) -> None:
+        try:
+            self._reflect()
+        except BaseException as error:  # noqa: BLE001 - nobody asks this thread for it
             logger.warning("reflection in session %s failed: %s", self.id, type(error).__name__)
 
     def _reflect(self) -> None:

@@ -2,7 +2,8 @@
 
 Promises: a server that is dead, frozen or cut off is reported within about `timeout`, also in the middle of a statement,
 while a slow statement on a living server may take its time; credentials are tried once; what the server asks to repeat is
-repeated with jitter; a read sees every write that this object has made in any thread; a fork gets its own connections.
+repeated with jitter; a read sees every write that this object has made in any thread; a fork gets its own connections; a signal
+that raises in the main thread ends what that thread waits for, and nothing else.
 """
 
 from __future__ import annotations
@@ -32,8 +33,9 @@ from memgraph.errors import (
     UnsupportedError,
 )
 from memgraph.storage.bolt_errors import LOST, is_again, is_ahead_of_the_server, is_out_of_memory, translated
-from memgraph.storage.bolt_watch import Flight, SlowError, Watch, give_up
+from memgraph.storage.bolt_watch import Allowance, Flight, SlowError, Watch
 from memgraph.storage.queries import statement
+from memgraph.threads import aside
 
 __all__ = ["MINIMUM", "SCHEMES", "Again", "Bolt", "OutcomeUnknownError", "Runner", "require_version", "version_of"]
 
@@ -109,7 +111,7 @@ class Bolt:
         self.where = f"{parts.scheme}://{parts.netloc}" + (f"/{database}" if database else "")
         self.timeout, self._retry_time, self._limit, self._pool = timeout, retry_time, statement_limit, pool
         self._read_limit = read_limit
-        self._budget = threading.local()
+        self._allowances = threading.local()
         self.version: tuple[int, ...] = ()
         self._closed = False
         self._refused: MemgraphError | None = None
@@ -139,12 +141,42 @@ class Bolt:
 
         Of a write that was ended so it is not known whether it was done.
         """
-        before = getattr(self._budget, "until", None)
-        self._budget.until = time.monotonic() + seconds
+        before = self._allowance
+        self._allowances.of = Allowance(time.monotonic() + seconds)
         try:
             yield
         finally:
-            self._budget.until = before
+            self._allowances.of = before
+
+    @property
+    def _allowance(self) -> Allowance:
+        """The time that this thread has."""
+        return getattr(self._allowances, "of", None) or Allowance()
+
+    def _apart(self, work: Callable[[], T]) -> T:
+        """Do this where no signal can raise: the driver does not survive that in the middle of an answer, and hangs.
+
+        Who is interrupted ends what was begun.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            return work()
+        allowance = Allowance(self._allowance.until)
+
+        def with_it() -> T:
+            self._allowances.of = allowance
+            try:
+                return work()
+            finally:
+                self._allowances.of = None
+
+        try:
+            call = aside(with_it)
+        except RuntimeError:  # the interpreter is ending, and starts no thread any more
+            return work()
+        try:
+            return call.result()
+        finally:
+            allowance.until = 0.0
 
     def forget(self) -> None:
         """Wait no longer for what was seen of the server: one that was restored never comes to it.
@@ -192,6 +224,9 @@ class Bolt:
         return self._retrying(once, neo4j.WRITE_ACCESS)
 
     def _retrying(self, once: Callable[[neo4j.Session, _Attempt], T], access: str) -> T:
+        return self._apart(lambda: self._tries(once, access))
+
+    def _tries(self, once: Callable[[neo4j.Session, _Attempt], T], access: str) -> T:
         began, attempts, lost, memory = time.monotonic(), 0, 0, 0
         while True:
             attempt = _Attempt()
@@ -234,41 +269,36 @@ class Bolt:
     @contextmanager
     def _session(self, access: str, attempt: _Attempt) -> Iterator[neo4j.Session]:
         driver = self._connected()
-        with self._watch.turn(self._slots, self.where, getattr(self._budget, "until", None)):
+        allowance = self._allowance
+        with self._watch.turn(self._slots, self.where, allowance):
             if self._closed:  # while this waited
                 raise ClosedError("the connection was closed", hint="Open the store again.")
-            limit = self._limit_now(access)
+            limit = self._limit_now(access, allowance)
             session = driver.session(
                 database=self.database, bookmark_manager=self._bookmarks, default_access_mode=access, fetch_size=2000
             )
-            with self._watch.over(session, self.where, limit) as attempt.flight:
+            with self._watch.over(session, self.where, limit, allowance) as attempt.flight:
                 try:
                     yield session
-                except (MemgraphError, Again, Neo4jError, DriverError, OSError):
-                    raise
-                except BaseException as error:  # noqa: BLE001 - it is raised again
-                    give_up(session)  # a signal's, in the middle of anything, or a mistake in what was to be done
-                    raise _interruption(error) from None
                 finally:
                     try:
                         session.close()
                     except (Neo4jError, DriverError, OSError):
                         pass  # what was read or committed stays so; a broken connection leaves the pool by itself
 
-    def _limit_now(self, access: str) -> float:
-        """Seconds that a session of this thread may take now."""
+    def _limit_now(self, access: str, allowance: Allowance) -> float:
+        """Seconds that a session may take now."""
         limit = self._limit + self.timeout  # by then the server has ended it, or a connection that looks sound is not
-        until = getattr(self._budget, "until", None)
-        left = limit if until is None else until - time.monotonic()
+        left = allowance.until - time.monotonic()
         if left <= 0:
             raise SlowError(f"{self.where} did not answer in time", hint="Try again later.")
-        return min(limit, left, self._read_limit if access == neo4j.READ_ACCESS and self._read_limit else limit)
+        return min(limit, self._read_limit if access == neo4j.READ_ACCESS and self._read_limit else limit)
 
     # ---- connecting
 
     def connect(self) -> None:
         """Connect now, instead of at the first statement. Raises UnavailableError, AuthError, UnsupportedError and others."""
-        self._connected()
+        self._apart(self._connected)
 
     def _connected(self) -> neo4j.Driver:
         if self._pid != os.getpid():
@@ -337,9 +367,13 @@ class Bolt:
             return
         self._closed = True
         if self._driver is not None and self._pid == os.getpid():
-            self._watch.ground()
-            self._driver.close()
+            self._apart(self._end)
         self._watch.stop()
+
+    def _end(self) -> None:
+        assert self._driver is not None
+        self._watch.ground()
+        self._driver.close()
 
 
 class _Attempt:
@@ -396,13 +430,6 @@ def version_of(agent: str) -> tuple[int, ...]:
     """The numbers in a server's name, such as "Neo4j/5.26.20" or "Neo4j/5.27-aura"; none in that of another product."""
     found = re.fullmatch(r"Neo4j/(\d+(?:\.\d+)*)(?:[-+][\w.+-]*)?", agent)
     return tuple(int(part) for part in found[1].split(".")) if found else ()
-
-
-def _interruption(error: BaseException) -> BaseException:
-    """What interrupted the driver, where it then failed over its own half-read buffer."""
-    while isinstance(error, BufferError) and error.__context__ is not None:
-        error = error.__context__
-    return error
 
 
 # ---- values

@@ -10,6 +10,7 @@ A statement that is out of its own time is shut down in the same way, whatever t
 from __future__ import annotations
 
 import itertools
+import math
 import socket
 import threading
 import time
@@ -18,8 +19,9 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from memgraph.errors import ClosedError, UnavailableError
+from memgraph.threads import Event
 
-__all__ = ["Flight", "SlowError", "Watch", "answers"]
+__all__ = ["Allowance", "Flight", "SlowError", "Watch", "answers"]
 
 _HANDSHAKE: Final = b"\x60\x60\xb0\x17" + b"\x00\x00\x04\x04" + b"\x00" * 12
 _STEP: Final = 0.05
@@ -49,15 +51,23 @@ class SlowError(UnavailableError):
     slow = True
 
 
+class Allowance:
+    """Until when somebody may ask, by the monotonic clock; whoever gives it may end it at any time."""
+
+    def __init__(self, until: float = math.inf) -> None:
+        self.until = until
+
+
 class Flight:
-    """A session in use, for at most `limit` seconds.
+    """A session in use, for at most `limit` seconds, and no longer than its allowance.
 
     answered: the server took a connection meanwhile. dead: it did not, and the session was ended. late: its time was over.
     closed: all was being closed.
     """
 
-    def __init__(self, session: Any, limit: float) -> None:
+    def __init__(self, session: Any, limit: float, allowance: Allowance) -> None:
         self.session = session
+        self.allowance = allowance
         self.alive_at = time.monotonic()
         self.until = self.alive_at + limit
         self.thread = threading.get_ident()
@@ -76,7 +86,7 @@ class Watch:
         self._timeout = timeout
         self._flights: dict[int, Flight] = {}
         self._numbers = itertools.count()
-        self._wake = threading.Event()
+        self._wake = Event()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._stopped = False
@@ -103,11 +113,11 @@ class Watch:
         self._wake.set()
 
     @contextmanager
-    def turn(self, slots: threading.BoundedSemaphore, where: str, until: float | None) -> Iterator[None]:
-        """Wait for a free connection, until a time; if the server is found dead meanwhile, do not wait for it a second time."""
+    def turn(self, slots: threading.BoundedSemaphore, where: str, allowance: Allowance) -> Iterator[None]:
+        """Wait for a free connection; if the server is found dead meanwhile, do not wait for it a second time."""
         failures = self.failures
         while not slots.acquire(timeout=_STEP):
-            if until is not None and time.monotonic() > until:
+            if time.monotonic() > allowance.until:
                 raise SlowError(f"{where} did not answer in time", hint="Try again later.")
             if self.failures != failures:
                 raise UnavailableError(f"{where} does not answer", hint="Is the server running?")
@@ -117,9 +127,9 @@ class Watch:
             slots.release()
 
     @contextmanager
-    def over(self, session: Any, where: str, limit: float) -> Iterator[Flight]:
+    def over(self, session: Any, where: str, limit: float, allowance: Allowance) -> Iterator[Flight]:
         """Watch while a session is in use. Raises UnavailableError in place of what the driver makes of a shutdown."""
-        flight = Flight(session, limit)
+        flight = Flight(session, limit, allowance)
         number = next(self._numbers)
         self._flights[number] = flight
         if self._thread is None:
@@ -155,7 +165,7 @@ class Watch:
     def _look(self) -> None:
         now = time.monotonic()
         for flight in list(self._flights.values()):
-            if now > flight.until:
+            if now > min(flight.until, flight.allowance.until):
                 flight.late = True
                 _shut(flight.session)
         silent = [flight for flight in list(self._flights.values()) if now - flight.alive_at > self._timeout / 2]
@@ -189,14 +199,6 @@ def _address(session: Any) -> tuple[str, int] | None:
         return name[0], name[1]
     except (OSError, AttributeError):
         return None
-
-
-def give_up(session: Any) -> None:
-    """Throw a session's connection away: what interrupted it may have left half an answer unread, which another would get."""
-    connection = getattr(session, "_connection", None)
-    if connection is not None:
-        session._pool.kill_and_release(connection)
-        session._connection = session._transaction = None
 
 
 def _shut(session: Any) -> None:

@@ -1,8 +1,9 @@
-"""A process whose main thread is interrupted by signals in the middle of writing, among other threads that write.
+"""A process whose main thread is interrupted by signals while it writes and reads, among other threads that write.
 
-    python -m tests.integration.interrupted STORE SECONDS        prints one line of JSON
+    python -m tests.integration.interrupted STORE SECONDS [PRIMARY]        prints one line of JSON
 
-STORE: a path, or the address of a server with the credentials in NEO4J_USERNAME and NEO4J_PASSWORD.
+STORE: a path, or the address of a server. PRIMARY: the address of the server behind a path. Credentials are those in
+NEO4J_USERNAME and NEO4J_PASSWORD.
 """
 
 from __future__ import annotations
@@ -24,16 +25,17 @@ class InterruptedWriteError(Exception):
     """Raised by a signal handler, as a time limit of a caller is."""
 
 
-def main(store: str, seconds: float) -> None:
-    """Write from four threads and from this one, which is interrupted ever again; say what became of it."""
+def main(store: str, seconds: float, primary: str | None = None) -> None:
+    """Write from four threads and from this one, which reads too and is interrupted ever again; say what became of it."""
     password = os.environ.get("NEO4J_PASSWORD")
     auth = (os.environ["NEO4J_USERNAME"], password) if password else None
     space = f"interrupted{os.getpid()}"
     if "://" in store:
         memory = Memory(Neo4jBackend(store, auth=auth, timeout=20), namespace=space)
     else:
-        memory = Memory.open(store, namespace=space)
+        memory = Memory.open(store, primary=primary, auth=auth, namespace=space)
     memory.remember("warm")
+    memory.search("warm")  # models are built at their first use, which a signal in it would break
     written: list[set[str]] = [set() for _ in range(5)]
     errors: list[str] = []
     until = time.monotonic() + seconds
@@ -63,6 +65,8 @@ def main(store: str, seconds: float) -> None:
             armed.set()
             signal.setitimer(signal.ITIMER_REAL, 0.001 + 0.02 * (interrupted % 7) / 7)
             written[4].add(memory.remember("main", key="main").id)
+            memory.current("main")
+            memory.search("main", limit=3)
             signal.setitimer(signal.ITIMER_REAL, 0)
         except (InterruptedWriteError, MemgraphError):  # its own write may fail by it
             interrupted += 1
@@ -73,6 +77,9 @@ def main(store: str, seconds: float) -> None:
     last = threading.Thread(target=lambda: written[4].add(memory.remember("after all").id), daemon=True)
     last.start()
     last.join(30)
+    if primary:
+        asked = memory.sync()
+        assert not asked.waiting, asked
     there = {entry.id for entry in memory.backend.snapshot(memory.path, memory._now())}
     told = {
         "errors": errors[:3],
@@ -86,4 +93,4 @@ def main(store: str, seconds: float) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], float(sys.argv[2]))
+    main(sys.argv[1], float(sys.argv[2]), *sys.argv[3:])

@@ -14,6 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import neo4j
@@ -407,8 +408,13 @@ def test_a_database_that_was_replaced_is_not_written_to_blindly(neo4j_version: s
             driver.execute_query("MATCH (s:Store) DELETE s")
 
 
-def test_signals_that_raise_in_the_main_thread_hurt_nobody_else(neo4j_server: Server) -> None:
-    command = [sys.executable, "-m", "tests.integration.interrupted", neo4j_server.uri, "4"]
+@pytest.mark.parametrize("kind", ["server", "composite"])
+def test_signals_that_raise_in_the_main_thread_hurt_nobody_else(
+    neo4j_server: Server, tmp_path: Path, kind: str
+) -> None:
+    """A time limit may strike between any two lines, also of the driver: nobody waits for ever or loses a write by it."""
+    where = [neo4j_server.uri, "4"] if kind == "server" else [str(tmp_path / "a.db"), "4", neo4j_server.uri]
+    command = [sys.executable, "-m", "tests.integration.interrupted", *where]
     env = dict(os.environ)
     if neo4j_server.auth:
         env |= {"NEO4J_USERNAME": neo4j_server.auth[0], "NEO4J_PASSWORD": neo4j_server.auth[1]}

@@ -24,7 +24,7 @@ class Breaker:
         self.error: str | None = None
         self._failures = 0
         self._mark = 0
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
 
     @property
     def closed(self) -> bool:
@@ -33,26 +33,24 @@ class Breaker:
 
     def fail(self, error: str) -> None:
         """The primary did not answer."""
-        with self._changed:
+        with self._lock:
             self.state = "open"
             self.error = error
             self._failures += 1
-            self._changed.notify_all()
 
     def answered(self, mark: int) -> None:
         """A probe succeeded; `mark` is the last row that waited then."""
-        with self._changed:
+        with self._lock:
             self.state = "half_open"
             self._mark = mark
 
     def pushed(self, waits: bool) -> None:
         """A push succeeded; `waits` says whether anything up to the mark still waits."""
-        with self._changed:
+        with self._lock:
             self._failures = 0
             if not waits and self.state != "closed":
                 self.state = "closed"
                 self.error = None
-                self._changed.notify_all()
 
     @property
     def failures(self) -> int:

@@ -33,6 +33,7 @@ from memgraph.errors import (
     UnavailableError,
     UnsupportedError,
 )
+from memgraph.threads import Event
 
 __all__ = ["Link"]
 
@@ -91,9 +92,8 @@ class Link:
         self._pid = os.getpid()
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
-        self._wake, self._urgent = threading.Event(), threading.Event()
+        self._wake, self._urgent, self._progress = Event(), Event(), Event()
         self._woken = 0.0
-        self._progress = threading.Condition()
         self._pushing = threading.Lock()
         self._doubt: threading.Thread | None = None
         self._doubted = 0.0
@@ -161,7 +161,7 @@ class Link:
                 pause = self._step()
             except UnavailableError as error:
                 self.breaker.fail(str(error))
-                self._tell()
+                self._progress.pulse()
                 pause = 0.0
             except ClosedError:
                 return
@@ -171,7 +171,7 @@ class Link:
                 if _of_connection(error):
                     self.problem = error
                     self.breaker.fail(str(error))
-                    self._tell()
+                    self._progress.pulse()
                     pause = _PAUSE
             self._wake.wait(pause)
 
@@ -262,13 +262,9 @@ class Link:
         except UnavailableError as error:
             if not getattr(error, "slow", False) and self.taken == before:  # else it took something meanwhile: it lives
                 self.breaker.fail(str(error))
-                self._tell()
+                self._progress.pulse()
         except MemgraphError:
             pass  # it answers, and the push will hear of this itself
-
-    def _tell(self) -> None:
-        with self._progress:
-            self._progress.notify_all()
 
     def close(self, patience: float) -> None:
         """Push what can be pushed within `patience` seconds, then stop."""
@@ -310,12 +306,12 @@ class Link:
                 elif took > _SLOW:  # each push costs something by itself: small ones would only take longer
                     self._rows = max(self._rows // 2, min(self._rows, _ROWS[0]))
                 self.breaker.pushed(self.outbox.waits(self.breaker.mark))
-                self._tell()
+                self._progress.pulse()
                 if once:
                     return max(total, 1)
             if not self.held:
                 self.breaker.pushed(waits=False)
-                self._tell()
+                self._progress.pulse()
         return total
 
     def purge_pending(self) -> None:
@@ -456,8 +452,7 @@ class Link:
         began = time.monotonic()
         doubt = _DOUBT  # asked beside the push: whoever waits hears within one deadline that nobody is there
         while self.breaker.closed and not self.held:
-            with self._progress:
-                self._progress.wait(min(_LOOK, max(0.0, began + seconds - time.monotonic())))
+            self._progress.wait(min(_LOOK, max(0.0, began + seconds - time.monotonic())))
             if not self.outbox.waits(number, scope):
                 return True
             waited = time.monotonic() - began

@@ -29,7 +29,6 @@ _log = logging.getLogger("memgraph")
 Results = list[Entry | str | MemgraphError]
 _GROUP: Final = 500  # single writes that share a transaction at most
 _DEAD_TRIES: Final = 3
-_LOOK: Final = 1.0  # seconds after which one who waits looks whether anybody leads at all
 _PURGED: Final = "this id was purged and is dead for good"
 _OTHER: Final = "this id already names a memory with other content or another key"
 
@@ -77,7 +76,7 @@ class Writer:
     def after_fork(self) -> None:
         """Locks of the parent process are not ours."""
         self._ticking = threading.Lock()
-        self._queueing, self._leading = threading.Lock(), threading.Lock()
+        self._queueing = threading.Lock()
         self._tickets: list[_Ticket] = []
         self._led = False
 
@@ -290,62 +289,36 @@ class Writer:
     def _shared(self, draft: Draft) -> Entry | str:
         """Write with whoever waits meanwhile: the first in line writes for all, then hands the lead on.
 
-        A signal may raise anywhere in the main thread: it writes for nobody else, and whoever waits notices when nobody leads.
+        A signal may raise anywhere in the main thread, so it waits for nobody, and nobody for it.
         """
+        if threading.current_thread() is threading.main_thread():
+            return self._alone([draft])[0]
         ticket = _Ticket(draft)
-        try:
-            with self._queueing:
-                self._tickets.append(ticket)
-                leads, self._led = not self._led, True
-            while not ticket.done:
-                if leads:
-                    self._lead_once(ticket)
-                elif not ticket.called.wait(_LOOK):
-                    leads = self._leading.acquire(blocking=False)
-                    if leads:  # an interrupted leader did not pass on
-                        self._leading.release()
-                    continue
-                leads = not ticket.done and ticket.called.is_set()
-                ticket.called.clear()
-        except BaseException:
-            self._withdraw(ticket)
-            raise
+        with self._queueing:
+            self._tickets.append(ticket)
+            leads, self._led = not self._led, True
+        if not leads:
+            ticket.called.wait()
+        if not ticket.done:
+            self._lead_once()
         if isinstance(ticket.result, BaseException):
             raise ticket.result
         return ticket.result
 
-    def _withdraw(self, ticket: _Ticket) -> None:
-        """Its caller was interrupted: nobody is to write it any more, and somebody else leads where it was to lead."""
+    def _lead_once(self) -> None:
+        """Write for those that wait now, the caller as the first of them."""
         with self._queueing:
-            if ticket in self._tickets:
-                self._tickets.remove(ticket)
-        if ticket.called.is_set() and not ticket.done:
-            self._pass_on()
-
-    def _pass_on(self) -> None:
-        with self._queueing:
-            if self._tickets:
-                self._tickets[0].called.set()
-            else:
-                self._led = False
-
-    def _lead_once(self, ticket: _Ticket) -> None:
-        with self._leading:
+            group, self._tickets = self._tickets[:_GROUP], self._tickets[_GROUP:]
+        try:
+            self._lead(group)
+        finally:
             with self._queueing:
-                if ticket not in self._tickets:
-                    return  # somebody who found no leader has taken it
-                if threading.current_thread() is threading.main_thread():
-                    group = [ticket]
+                if self._tickets:
+                    self._tickets[0].called.set()
                 else:
-                    group = [ticket, *(each for each in self._tickets if each is not ticket)][:_GROUP]
-                taken = {id(each) for each in group}
-                self._tickets = [each for each in self._tickets if id(each) not in taken]
-            try:
-                self._lead(group)
-            finally:
-                self._pass_on()
-                for each in group:
-                    each.called.set()
+                    self._led = False
+            for each in group:
+                each.called.set()
 
     def _lead(self, group: list[_Ticket]) -> None:
         try:

@@ -27,6 +27,7 @@ from memgraph.errors import (
 from memgraph.storage.sqlite import gaps
 from memgraph.storage.sqlite.commit import GroupCommit
 from memgraph.storage.sqlite.schema import APPLICATION_ID, SCHEMA_VERSION, migrate
+from memgraph.threads import Event
 
 __all__ = ["Database", "translate"]
 
@@ -444,7 +445,7 @@ class Database:
     def _reset_locks(self) -> None:
         self._write_lock = threading.RLock() if self.path is None else threading.Lock()
         self._commits = GroupCommit(self._writing, self._write_lock)
-        self._gate = threading.Event()
+        self._gate = Event()
         self._gate.set()
         self._busy: set[sqlite3.Connection] = set()
         self._fork_lock_held = False
