@@ -14,7 +14,7 @@ import pytest
 
 from memgraph import threads
 from memgraph.agent.deadline import attempt
-from memgraph.threads import Event, aside
+from memgraph.threads import Call, Event, aside
 
 
 def test_what_a_call_returns_or_raises() -> None:
@@ -124,6 +124,11 @@ def test_who_sets_an_event_or_ends_a_call_does_not_hang_after_a_signal() -> None
         if armed:
             raise InterruptedError
 
+    def wait(call: Call[int], event: Event) -> None:  # a call of its own: a jump back may lie outside the `try` around it
+        call.result()
+        while not event.wait(0.00001):
+            pass
+
     before = signal.signal(signal.SIGALRM, interrupt)
     rounds = interrupted = 0
     until = time.monotonic() + 2
@@ -134,9 +139,7 @@ def test_who_sets_an_event_or_ends_a_call_does_not_hang_after_a_signal() -> None
             try:
                 armed = True
                 signal.setitimer(signal.ITIMER_REAL, 0.00001 + 0.0003 * (rounds % 97) / 97)
-                call.result()
-                while not event.wait(0.00001):
-                    pass
+                wait(call, event)
             except InterruptedError:
                 interrupted += 1
             armed = False
