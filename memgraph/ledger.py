@@ -99,13 +99,28 @@ class Ledger:
             if Scope(hold.namespace, hold.subtree).holds(entry.namespace) and test(entry)
         }
 
-    def refuse(self, entries: Iterable[Entry], what: str, subtree: bool = False) -> None:
-        """Raise LegalHoldError if any of these is under a hold."""
+    def naming(self, named: Sequence[tuple[str, str]], subtree: bool = False) -> list[str]:
+        """The ids of the holds that name one of these values, by field, or everything: what they cover may yet arrive."""
+        return [hold.id for hold in self.holds(subtree) if any(_names(hold.selector, *each) for each in named)]
+
+    def refuse(
+        self, entries: Iterable[Entry], what: str, subtree: bool = False, named: Sequence[tuple[str, str]] = ()
+    ) -> None:
+        """Raise LegalHoldError if any of these is under a hold, or a hold names what is to be refused from now on.
+
+        named: the fields and values by which what arrives later is to be refused.
+        """
         held = self.held(entries, subtree)
         if held:
             raise LegalHoldError(
                 f"{len(held)} of the memories to {what} are under a legal hold ({', '.join(sorted(set(held.values())))})",
                 hint="Narrow what you select, or lift the hold: `memgraph hold list`, `memgraph hold lift ID`.",
+            )
+        naming = self.naming(named, subtree)
+        if naming:
+            raise LegalHoldError(
+                f"a legal hold covers what would be refused from now on, and may yet arrive ({', '.join(naming)})",
+                hint="Purge by other means, such as ids, or lift the hold: `memgraph hold list`, `memgraph hold lift ID`.",
             )
 
     # ---- acts
@@ -157,6 +172,13 @@ class Ledger:
 
     def _all(self, scope: Scope, kind: str) -> Iterator[Entry]:
         return _all(self._backend, scope, kind, self._now())
+
+
+def _names(selector: Selector, field: str, value: str) -> bool:
+    """Whether a hold names a value, or everything."""
+    if selector.everything or field == "namespace":
+        return selector.everything
+    return value in selector.ids if field == "id" else bool(getattr(selector, field) == value)
 
 
 def token(namespace: str, id: str) -> str:

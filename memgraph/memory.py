@@ -1178,10 +1178,12 @@ class Memory:
 
     def _purge(self, plan: PurgePlan, who: str, before: int = 0) -> PurgeReceipt:
         from memgraph.ledger import BEGUN, reach
+        from memgraph.rules.selection import refused_later
 
         key, below = f"purge {new_id()}", reach(plan.subtree)
         try:
-            self._ledger.refuse(self._planned(plan), "purge", plan.subtree)
+            later = refused_later(plan.selector, plan.namespace)
+            self._ledger.refuse(self._planned(plan), "purge", plan.subtree, later)
         except LegalHoldError:
             self._ledger.note("purge refused", who, {"plan_digest": plan.digest} | below, key)
             raise
@@ -1227,12 +1229,19 @@ class Memory:
         from memgraph.rules.reached import settled
         from memgraph.rules.selection import selector_digest
 
-        status = self.status()
+        if not any(self._scope(subtree=True).holds(path) for path in receipt.namespaces):
+            raise InvalidInputError(
+                f"is of namespace {receipt.namespaces[0]!r}",
+                field="receipt",
+                hint="Open the store with that namespace (`-n`).",
+            )
+        status, acts = self.status(), builtins.list(self._ledger.acts())
         looked, found = [f"tombstones of {self._namespace}"], dict[str, int]()
         items = itertools.takewhile(
             lambda item: isinstance(item, dict), self._backend.operations(self._scope(subtree=True))
         )
-        tombstones = sum(isinstance(item, dict) and item.get("receipt") == receipt.id for item in items)
+        ids = {receipt.id, *_repetitions(receipt, acts)}  # of the same value there is one tombstone, the last one's
+        tombstones = sum(isinstance(item, dict) and item.get("receipt") in ids for item in items)
         if receipt.tombstones and not tombstones:
             found["tombstones that are missing"] = receipt.tombstones
         if selector is not None:
@@ -1247,7 +1256,7 @@ class Memory:
                 found["memories"] = left
         if status.scrub_pending:
             found["files that wait to be scrubbed"] = 1
-        acts, not_reached = builtins.list(self._ledger.acts()), receipt.not_reached
+        not_reached = receipt.not_reached
         if any(act.what == REFUSED and act.details["refused"] == receipt.id for act in acts):
             found["primaries that refused it"] = 1
         elif receipt.pending and self._waits(receipt.id, not_reached, acts):
@@ -1580,6 +1589,14 @@ def _changes(going: Sequence[Entry], coming: Sequence[Entry]) -> Iterator[Change
     for each in coming:  # a copy is told as its origin's
         id = each.id if each.key is None else each.restores or each.id
         yield Change(id=id, key=each.key, before=each.status, after=Status.ACTIVE)
+
+
+def _repetitions(receipt: PurgeReceipt, acts: Iterable[Act]) -> Iterator[str]:
+    """The ids of the receipts of later purges by the same selector."""
+    for act in acts:
+        later = act.details.get("receipt", {})
+        if later.get("selector_digest") == receipt.selector_digest and later["version"] > receipt.version:
+            yield later["id"]
 
 
 def _holds_any(item: Operation | Unknown | dict[str, Any], texts: Sequence[str]) -> bool:

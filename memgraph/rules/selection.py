@@ -29,6 +29,7 @@ __all__ = [
     "matches",
     "purge_plan",
     "purged_spaces",
+    "refused_later",
     "same_set",
     "selector_digest",
     "selector_matches",
@@ -209,7 +210,13 @@ def purges(selector: Selector, namespace: str, ids: Sequence[str]) -> list[tuple
     by_value = value_purges(selector, namespace)
     if by_value:
         return by_value
-    return [("id", id) for id in dict.fromkeys([*ids, *(selector.ids if _is_of_ids(selector) else ())])]
+    named = [id for _, id in refused_later(selector, namespace)]
+    return [("id", id) for id in dict.fromkeys([*ids, *named])]
+
+
+def refused_later(selector: Selector, namespace: str) -> list[tuple[str, str]]:
+    """The (field, value) pairs by which a purge refuses what arrives later: those of `value_purges`, or the ids it names."""
+    return value_purges(selector, namespace) or [("id", id) for id in selector.ids if _is_of_ids(selector)]
 
 
 @dataclass

@@ -54,6 +54,27 @@ def test_a_hold_blocks_what_removes_and_nothing_else(memory: Memory, clock: Froz
         memory.lift_hold(hold.id)
 
 
+def test_what_a_hold_names_is_not_refused_for_later_either(memory: Memory, clock: FrozenClock, tmp_path: Path) -> None:
+    """A purge that matches nothing yet refuses what comes late, which the hold covers."""
+    with Memory.open(":memory:", namespace=memory.path, clock=clock) as elsewhere:
+        elsewhere.remember("evidence", id="late", subject="ada")
+        elsewhere.export_to(tmp_path / "old.jsonl")
+    clock.advance()
+    hold = memory.hold({"subject": "ada", "ids": ["late"]})
+    for selector in ({"subject": "ada"}, {"ids": ["late"]}, {"ids": ["other", "late"]}):
+        with pytest.raises(LegalHoldError, match=hold.id):
+            memory.purge(selector)
+    whole = memory.hold({"everything": True})
+    for selector in ({"subject": "bo"}, {"ids": ["other"]}, {"everything": True}):
+        with pytest.raises(LegalHoldError, match=whole.id):
+            memory.purge(selector)
+    memory.lift_hold(whole.id)
+    memory.purge({"subject": "bo"})
+    memory.purge({"text": "evidence"})
+    memory.import_from(tmp_path / "old.jsonl")
+    assert [entry.id for entry in memory.list()] == ["late"]
+
+
 def test_a_hold_reaches_below_only_if_it_says_so(memory: Memory) -> None:
     below = memory.namespace("team", "ada")
     below.remember("a note", tags=["t"])

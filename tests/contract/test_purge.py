@@ -357,3 +357,14 @@ def test_what_verifies_a_purge_finds_its_tombstones_where_nothing_else_is_left(m
     receipt = memory.purge({"subject": "ann"})
     check = memory.verify_purge(receipt, {"subject": "ann"})
     assert check.ok, check
+
+
+def test_the_receipt_of_a_purge_that_was_repeated_still_holds(memory: Memory) -> None:
+    """Of one value there is one tombstone: that of the last purge."""
+    memory.remember("a bystander")
+    receipts = [memory.purge({"subject": "ann"}) for _ in range(3)]
+    for receipt in receipts:
+        check = memory.verify_purge(receipt, {"subject": "ann"})
+        assert (check.ok, check.tombstones) == (True, 1), check
+    with pytest.raises(InvalidInputError, match="namespace"):
+        Memory(memory.backend, namespace="elsewhere").verify_purge(receipts[0])

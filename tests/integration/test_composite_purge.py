@@ -156,6 +156,28 @@ def test_a_queued_purge_waits_for_a_hold_that_was_put_meanwhile(
     assert a.memory.dead_letters() == []
 
 
+@pytest.mark.parametrize("selector", [{"ids": ["e"]}, {"key": "k"}, {"text": "evidence"}])
+def test_a_purge_that_waited_spares_a_held_copy_of_what_it_names(
+    laptop: Callable[..., Laptop], neo4j_server: Server, tmp_path: Path, selector: dict[str, Any]
+) -> None:
+    """A restore made a copy there meanwhile, which a purge would take along."""
+    a = laptop("a")
+    a.memory.remember("evidence", id="e", key="k")
+    a.memory.remember("a later value", key="k")
+    synced(a.memory)
+    cut(a)
+    a.memory.purge(selector)
+    with replica(tmp_path / "counsel.db", a.memory.path, neo4j_server) as counsel:
+        counsel.sync()
+        copy = counsel.restore("e")
+        counsel.hold({"ids": [copy.id]})
+        in_touch(counsel)
+        back(a)
+        a.memory.sync()
+        assert {"e", copy.id} <= set(nodes(neo4j_server, a.memory.path))
+        assert len(a.memory.dead_letters()) + waiting_purges(a) > 0
+
+
 def test_a_selector_that_waits_goes_on_waiting_under_a_hold(
     laptop: Callable[..., Laptop], neo4j_server: Server, tmp_path: Path
 ) -> None:
@@ -279,6 +301,26 @@ def test_a_file_opened_without_its_primary_names_it_in_the_receipt(laptop: Calla
         assert alone.verify_purge(receipt).found == {"primaries that have yet to carry it out": 1}
     assert receipt.pending
     assert any(a.cable.uri.removeprefix("bolt://") in place for place in receipt.not_reached)
+
+
+@pytest.mark.parametrize("selector", [{"text": "note"}, {"subject": "ann"}, {"everything": True}])
+def test_a_receipt_names_what_the_primary_does_not_reach_whether_it_is_away_or_not(
+    laptop: Callable[..., Laptop], selector: dict[str, Any]
+) -> None:
+    a = laptop("a")
+    a.memory.remember("a note", subject="ann")
+    synced(a.memory)
+    in_touch_with = a.memory.purge(selector).not_reached
+    a.memory.remember("a note", subject="ann")
+    synced(a.memory)
+    cut(a)
+    receipt = a.memory.purge(selector)
+    assert receipt.pending
+    assert set(in_touch_with) < set(receipt.not_reached)
+    back(a)
+    a.memory.sync()
+    check = a.memory.verify_purge(receipt)
+    assert (check.ok, set(check.not_reached)) == (True, set(in_touch_with))
 
 
 def test_without_the_extra_the_receipt_of_a_text_purge_promises_nothing(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from memgraph import Memory
+from memgraph.clock import version_floor
 from memgraph.errors import InvalidInputError
+from memgraph.operations import parse
 from memgraph.receipts import count_in_file, is_signed_by, read, sign
 from tests.unit.conftest import Run
 from tests.unit.test_cli import process
@@ -77,6 +80,57 @@ def test_a_second_look_finds_what_is_left(tmp_path: Path) -> None:
     connection.close()
     with Memory.open(path, preload=False) as memory:
         assert memory.verify_purge(receipt).found == {"tombstones that are missing": receipt.tombstones}
+
+
+@pytest.mark.parametrize("held", ["nothing", "a memory", "an unknown operation"])
+def test_the_name_of_a_purged_namespace_is_not_in_the_file(tmp_path: Path, held: str) -> None:
+    path = tmp_path / "a.db"
+    with Memory.open(path, preload=False) as memory:
+        memory.remember("a bystander")
+        space = memory.namespace("clinic-of-ada")
+        if held == "a memory":
+            space.remember(CANARY)
+        elif held == "an unknown operation":
+            payload = {
+                "op": "new",
+                "op_id": "o1",
+                "version": f"{version_floor(datetime(2026, 1, 1, tzinfo=UTC))}-00000000",
+                "x": CANARY,
+            }
+            space.backend.apply([parse(payload | {"namespace": space.path, "format": 1})])
+        for selector in ({"subject": "ann"}, {"everything": True}, {"everything": True}):
+            receipt = space.purge(selector)
+            assert receipt.scrubbed
+        assert memory.namespaces() == [memory.path]
+        assert space.verify_purge(receipt, {"everything": True}, ["clinic-of-ada", CANARY]).found == {}
+    assert b"clinic-of-ada" not in path.read_bytes()
+
+
+def test_what_lies_beside_a_store_lies_beside_its_real_name(tmp_path: Path) -> None:
+    real, other = tmp_path / "real.db", tmp_path / "elsewhere"
+    other.mkdir()
+    (other / "link.db").symlink_to(real)
+    (tmp_path / "real.db.before-restore-1").write_bytes(b"")
+    with Memory.open(other / "link.db", preload=False) as memory:
+        memory.remember(CANARY, subject="ada")
+        receipt = memory.purge({"subject": "ada"})
+        looked = memory.verify_purge(receipt, None, [CANARY]).looked_at
+        assert {f"bytes of {real}", f"bytes of {real}-wal"} <= set(looked)
+    assert any("before-restore" in place for place in receipt.not_reached)
+    assert [file.name for file in other.iterdir()] == ["link.db"]
+
+
+def test_reading_with_a_primary_that_never_answers_changes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    with Memory.open(path, preload=False) as memory:
+        memory.remember(CANARY, subject="ada")
+    before = path.read_bytes()
+    with Memory.open(path, primary="bolt://127.0.0.1:9", preload=False) as memory:
+        assert [entry.content for entry in memory.list()] == [CANARY]
+        assert memory.search("canary").hits
+    assert path.read_bytes() == before
+    with Memory.open(path, preload=False) as memory:
+        assert not memory.purge({"subject": "ada"}).pending
 
 
 def test_texts_are_found_across_the_blocks_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -124,7 +124,9 @@ def test_who_sets_an_event_or_ends_a_call_does_not_hang_after_a_signal() -> None
         if armed:
             raise InterruptedError
 
-    def wait(call: Call[int], event: Event) -> None:  # a call of its own: a jump back may lie outside the `try` around it
+    def wait(
+        call: Call[int], event: Event
+    ) -> None:  # a call of its own: a jump back may lie outside the `try` around it
         call.result()
         while not event.wait(0.00001):
             pass

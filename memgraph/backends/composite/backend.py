@@ -112,6 +112,7 @@ class CompositeBackend:
         """Stamp and apply drafts in order, all or none; queue them for the primary, in the same transaction."""
         if any(draft.if_absent or draft.expected_version is not None for draft in drafts):
             return conditional.write(self, drafts)
+        self.link.couple()
         try:
             results = self.local.write(drafts)
         except ClockDriftError:  # by this machine's clock alone, which may be behind
@@ -150,12 +151,14 @@ class CompositeBackend:
 
     def apply(self, operations: Iterable[Operation | Unknown]) -> int:
         """Apply stamped operations here and queue them."""
+        self.link.couple()
         changed = self.local.apply(operations)
         self.link.wake()
         return changed
 
     def bury(self, tombstones: Iterable[dict[str, Any]]) -> int:
         """Take in tombstones and secrets here and queue them."""
+        self.link.couple()
         changed = self.local.bury(tombstones)
         self.link.wake()
         return changed

@@ -56,6 +56,7 @@ def write(whole: CompositeBackend, drafts: Sequence[Draft]) -> list[Entry | str]
             "the primary lacks what it had, and gets it again; until then no condition can be judged; nothing was written",
             hint="Try again soon, or after `memgraph sync`.",
         )
+    whole.link.couple()
     try:
         with whole.primary.within(whole.deadline * (_SLOW_WAY + len(drafts) / _AT_ONCE)):
             results = whole.primary.write(drafts)

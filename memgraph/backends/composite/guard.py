@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Final
 
 import memgraph.operations as ops
-from memgraph.backends.base import Backend, Primary, Scope
+from memgraph.backends.base import Backend, Primary, Scope, entries_of
 from memgraph.backends.local.outbox import Outbox, Unit
 from memgraph.checks import from_micros
 from memgraph.ledger import REFUSED, Ledger, operator
@@ -18,6 +18,7 @@ from memgraph.rules.tombstones import hits
 __all__ = ["held", "note_refusal", "objections"]
 
 _Entries = Callable[[], Iterable[Entry]]
+_LAST: Final = "~"  # after every version
 _HELD: Final = "a legal hold on the primary covers it ({}); queue it again when that is lifted"
 _CLASH: Final = (
     "its id names a memory on the primary that this store did not write: look at it there, and purge it there"
@@ -39,7 +40,8 @@ def objections(outbox: Outbox, primary: Primary, units: Sequence[Unit], now: dat
             continue
         for path in dict.fromkeys(each.namespace for each in purges):
             mine = [each for each in purges if each.namespace == path]
-            hold = held(primary, path, lambda mine=mine, path=path: _victims(primary, path, mine, now), now)  # type: ignore[misc]
+            named = [(each.field, each.value) for each in mine]
+            hold = held(primary, path, lambda mine=mine, path=path: _victims(primary, path, mine, now), now, named)  # type: ignore[misc]
             if hold is not None:
                 found[unit.number] = _HELD.format(hold)
     return found
@@ -72,12 +74,17 @@ def note_refusal(local: Backend, unit: Unit) -> None:
             ledger.note(REFUSED, operator(), {"refused": receipt}, f"refused {receipt}")
 
 
-def held(primary: Primary, path: str, entries: _Entries, now: datetime) -> str | None:
-    """The id of a hold that covers one of these memories of a namespace, as the primary has it. They are read only if needed."""
+def held(
+    primary: Primary, path: str, entries: _Entries, now: datetime, named: Sequence[tuple[str, str]] = ()
+) -> str | None:
+    """The id of a hold that covers one of these memories of a namespace, as the primary has it. They are read only if needed.
+
+    named: the fields and values by which what arrives later is refused; a hold may name one of them.
+    """
     ledger = Ledger(primary, path, lambda: now)
     if not ledger.holds():
         return None
-    return next(iter(ledger.held(entries()).values()), None)
+    return next(iter([*ledger.naming(named), *ledger.held(entries()).values()]), None)
 
 
 def _clashes(
@@ -103,10 +110,14 @@ def _clashes(
 
 
 def _victims(primary: Primary, path: str, purges: Iterable[ops.Purge], now: datetime) -> Iterator[Entry]:
-    """What these purges of one namespace would take there."""
-    ids = [each.value for each in purges if each.field == "id"]
-    yield from primary.get(path, ids, now).values()
+    """What these purges of one namespace would take there, restored copies of it included."""
+    ids = tuple(each.value for each in purges if each.field == "id")
+    wanted = [(Selector(ids=ids), _LAST)] if ids else []
     for each in purges:
         if each.field != "id":
             selector = Selector(everything=True) if each.field == "namespace" else Selector(**{each.field: each.value})
-            yield from (entry for entry in primary.select(Scope(path), selector, now) if entry.version <= each.version)
+            wanted.append((selector, each.version))
+    for selector, version in wanted:
+        going = primary.plan_purge(Scope(path), selector, now).ids.get(path, ())
+        there = entries_of([primary], path, going, now)
+        yield from (entry for entry in there if (entry.restores_version or entry.version) <= version)

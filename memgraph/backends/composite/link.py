@@ -85,7 +85,7 @@ class Link:
         self._rows = _ROWS[0]
         self._tries: dict[int, int] = {}
         self._closed = False
-        local.couple(primary.where)
+        self._coupled = False
         self._fresh()
 
     def _fresh(self) -> None:
@@ -98,6 +98,12 @@ class Link:
         self._doubt: threading.Thread | None = None
         self._doubted = 0.0
         self._pull_due = 0.0
+
+    def couple(self) -> None:
+        """Have the store keep a journal for this primary, before the first write: reading what never answers changes nothing."""
+        if not self._coupled:
+            self.local.couple(self.primary.where)
+            self._coupled = True
 
     def forget(self) -> None:
         """The primary answers late: it may wait for what it had before it was restored from an older copy."""

@@ -102,11 +102,13 @@ def _purge(primary: Primary, waiting: dict[str, Any]) -> set[str] | None:
     for entry in primary.select(Scope(waiting["namespace"], waiting["subtree"]), Selector(**waiting["selector"]), now):
         if entry.version <= waiting["version"]:
             found.setdefault(entry.namespace, []).append(entry.id)
-    for path, ids in found.items():
+    plans = {path: primary.plan_purge(Scope(path), Selector(ids=tuple(ids)), now) for path, ids in found.items()}
+    for path, planned in plans.items():  # with the restored copies
+        ids = planned.ids.get(path, ())
         if guard.held(primary, path, lambda path=path, ids=ids: entries_of([primary], path, ids, now), now):  # type: ignore[misc]
             return None
-    for path, ids in found.items():
-        primary.purge(primary.plan_purge(Scope(path), Selector(ids=tuple(ids)), now), now)
+    for planned in plans.values():
+        primary.purge(planned, now)
     return set(found)
 
 

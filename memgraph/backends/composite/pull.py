@@ -170,7 +170,9 @@ class Puller:
 
     def _meet(self, primary: Primary) -> None:
         if not self._met:
-            self.local.meet(primary.secrets())
+            secrets = primary.secrets()
+            self.local.couple(primary.where)
+            self.local.meet(secrets)
             self._met = True
 
     def _is_other(self, primary: Primary, namespace: str, cursor: int) -> bool:

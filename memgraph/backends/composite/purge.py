@@ -11,7 +11,7 @@ from memgraph.backends.composite import pending
 from memgraph.backends.local.journal import drop_dead, note
 from memgraph.errors import UnavailableError
 from memgraph.models import PurgePlan, PurgeReceipt, Selector
-from memgraph.rules.reached import NAMES_WAIT, QUEUED, SELECTOR_WAITS
+from memgraph.rules.reached import NAMES_WAIT, QUEUED, SELECTOR_WAITS, beside_a_primary, on_a_server
 from memgraph.rules.selection import going, purge_plan, same_set, says_all
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ def plan(
 
 def purge(whole: CompositeBackend, planned: PurgePlan, now: datetime, reachable: Sequence[Primary]) -> PurgeReceipt:
     """Carry a plan out. While the primary is away it is done here, and waits in the outbox for there."""
+    whole.link.couple()
     scope = Scope(planned.namespace, planned.subtree)
     same_set(plan(whole, scope, planned.selector, planned.at, reachable), planned)
     mine = whole.local.plan_purge(scope, planned.selector, planned.at)
@@ -75,7 +76,7 @@ def purge(whole: CompositeBackend, planned: PurgePlan, now: datetime, reachable:
             "plan_digest": planned.digest,
             "removed": both | apart,
             "scrubbed": here.scrubbed,
-            "not_reached": tuple(dict.fromkeys((*there.not_reached, *here.not_reached))),
+            "not_reached": _each_once(there.not_reached, here.not_reached, beside_a_primary(planned.selector)),
             "unknown_ids": len(set(planned.selector.ids) - {id for ids in planned.ids.values() for id in ids}),
         }
     )
@@ -87,8 +88,17 @@ def _here(whole: CompositeBackend, planned: PurgePlan, mine: PurgePlan, now: dat
     elsewhere = _elsewhere(planned.selector, mine)
     waits = elsewhere is not None and pending.put(whole.local, planned, elsewhere, receipt)
     whole.link.wake()
-    not_reached = (*receipt.not_reached, *_pending(whole, elsewhere is not None, waits))
+    not_reached = _each_once(
+        receipt.not_reached,
+        on_a_server(planned.selector),
+        beside_a_primary(planned.selector),
+        _pending(whole, elsewhere is not None, waits),
+    )
     return receipt.model_copy(update={"not_reached": not_reached, "pending": True})
+
+
+def _each_once(*places: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(place for some in places for place in some))
 
 
 def _elsewhere(selector: Selector, mine: PurgePlan) -> Selector | None:

@@ -24,6 +24,7 @@ EDGES: Final = 1  # read the edges that begin at this memory again,
 GONE: Final = 2  # this memory is gone; b was its document
 
 _KEPT_CHANGES: Final = 200_000
+_NOWHERE: Final = -1  # no namespace has this number
 _ACTIVE: Final = 0
 _SUPERSEDED: Final = 1
 _CODE: Final = {name: code for code, name in enumerate(STATUSES)}
@@ -64,6 +65,13 @@ class Applier:
                 row = (self.connection.execute("insert into namespace(path) values(?)", (path,)).lastrowid,)
             found = self._namespaces[path] = row[0]
         return found
+
+    def _known(self, path: str) -> int:
+        """The number of a namespace, or of none where nothing is in it: its name may be what is to vanish."""
+        if path in self._namespaces:
+            return self._namespaces[path]
+        row = self.connection.execute("select ns from namespace where path = ?", (path,)).fetchone()
+        return _NOWHERE if row is None else row[0]
 
     def _place(self, path: str, id: str) -> tuple[int, int] | None:
         """(seq, ns) of a memory, or of a new place for it; None for an id that is dead for good."""
@@ -280,8 +288,8 @@ class Applier:
 
     def _purge(self, operation: ops.Purge) -> bool:
         path, version = operation.namespace, operation.version
-        ns = self.namespace(path)
         execute = self.connection.execute
+        ns = self._known(path)
         if operation.field == "id":
             changed = self._bury(path, ns, operation.value, version, operation.receipt)
         else:
@@ -289,6 +297,8 @@ class Applier:
             where, values = f"{operation.field} = ?", [operation.value]
             if operation.field == "namespace":
                 where, values = "true", []
+                if ns != _NOWHERE:
+                    self._gone[ns] += []  # it loses its name also where it holds no memory
             rows = execute(
                 f"select id from memory where ns = ? and {where} and coalesce(restores_version, version) <= ?",
                 (ns, *values, version),

@@ -39,7 +39,7 @@ from memgraph.models import (
     StoreStatus,
 )
 from memgraph.operations import Operation, Unknown
-from memgraph.rules.reached import NAMES_WAIT, QUEUED
+from memgraph.rules.reached import COPIES, NAMES_WAIT, QUEUED, beside_a_primary, on_a_server
 from memgraph.rules.selection import same_set
 from memgraph.storage.sqlite.database import Database
 from memgraph.storage.sqlite.schema import SCHEMA_VERSION
@@ -445,7 +445,9 @@ class LocalBackend:
         if primary is None:
             return receipt
         away = f"{primary}: the file was opened without it; the purge {QUEUED} opened with it"
-        return receipt.model_copy(update={"pending": True, "not_reached": (*receipt.not_reached, away, NAMES_WAIT)})
+        after = (*on_a_server(plan.selector), *beside_a_primary(plan.selector))
+        told = dict.fromkeys((*receipt.not_reached, *after, away, NAMES_WAIT))
+        return receipt.model_copy(update={"pending": True, "not_reached": tuple(told)})
 
     def purge_at(
         self, plan: PurgePlan, now: datetime, version: str | None, then: Journal, receipt: str | None = None
@@ -488,7 +490,7 @@ class LocalBackend:
             removed=done.removed,
             scrubbed=not self._scrub_pending,
             tombstones=done.tombstones,
-            not_reached=("backups and exports made before", *self._copies_beside()),
+            not_reached=(COPIES, *self._copies_beside()),
             unknown_ids=len(set(plan.selector.ids) - {id for ids in plan.ids.values() for id in ids}),
         )
 

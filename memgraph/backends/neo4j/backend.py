@@ -34,7 +34,8 @@ from memgraph.models import (
     StoreStatus,
 )
 from memgraph.operations import Operation, Purge, Unknown
-from memgraph.rules.selection import Purges, purged_spaces, purges, same_set, says_all
+from memgraph.rules.reached import on_a_server
+from memgraph.rules.selection import Purges, purged_spaces, purges, same_set
 from memgraph.storage.bolt import Bolt, Runner
 
 if TYPE_CHECKING:
@@ -45,9 +46,6 @@ if TYPE_CHECKING:
 __all__ = ["Neo4jBackend"]
 
 _PATIENCE: Final = 10.0  # seconds that an administrator waits for a busy server to react
-_UNSENT: Final = "what other replicas have not sent yet: purge again when they have synced"
-_NAME: Final = "the name of the namespace, which its feed and tombstones bear on the server"
-_NOT_REACHED: Final = ("backups and exports made before", "the server's transaction logs until they rotate")
 
 
 class Neo4jBackend:
@@ -306,11 +304,7 @@ class Neo4jBackend:
             removed=purge.removed(counts),
             scrubbed=False,
             tombstones=counts.get("new", 0),
-            not_reached=(
-                *_NOT_REACHED,
-                *(() if says_all(plan.selector) else (_UNSENT,)),
-                *((_NAME,) if plan.selector.everything else ()),
-            ),
+            not_reached=on_a_server(plan.selector),
             unknown_ids=len(set(plan.selector.ids) - {id for ids in plan.ids.values() for id in ids}),
         )
 

@@ -83,7 +83,7 @@ class Database:
     def __init__(
         self, path: Path | None, *, durability: str = "full", lock_timeout: float = 10.0, read_only: bool = False
     ) -> None:
-        self.path = path
+        self.path = path.resolve() if path is not None and path.is_symlink() else path  # what lies beside it is one
         self.where = ":memory:" if path is None else str(path)
         self.durability = durability
         self.lock_timeout = lock_timeout
