@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
@@ -25,12 +26,29 @@ def _awaited(verb: Callable[P, T]) -> Any:
     async def method(self: AsyncMemory, *args: Any, **kwargs: Any) -> T:
         call = functools.partial(verb, self.memory, *args, **kwargs)  # type: ignore[arg-type]
         try:
-            running = asyncio.get_running_loop().run_in_executor(self._workers, call)
+            running = asyncio.get_running_loop().run_in_executor(self._workers.pool(), call)
         except RuntimeError as error:
             raise ClosedError("the memory was closed", hint="Open it again.") from error
         return await running
 
     return method
+
+
+class _Workers:
+    """The threads that verbs run on. A forked child has none of its parent's, and gets its own."""
+
+    def __init__(self) -> None:
+        self._fresh()
+
+    def _fresh(self) -> None:
+        self._pid = os.getpid()
+        self._pool = ThreadPoolExecutor(max_workers=8, thread_name_prefix="memgraph")
+
+    def pool(self) -> ThreadPoolExecutor:
+        """The threads of this process."""
+        if self._pid != os.getpid():
+            self._fresh()
+        return self._pool
 
 
 class _Opening:
@@ -63,9 +81,9 @@ class AsyncMemory:
     `memory = await AsyncMemory.open("agent.db")`, or `async with AsyncMemory.open("agent.db") as memory:`.
     """
 
-    def __init__(self, memory: Memory, workers: ThreadPoolExecutor | None = None) -> None:
+    def __init__(self, memory: Memory, workers: _Workers | None = None) -> None:
         self.memory = memory
-        self._workers = workers or ThreadPoolExecutor(max_workers=8, thread_name_prefix="memgraph")
+        self._workers = workers or _Workers()
 
     @classmethod
     def open(cls, *args: Any, **kwargs: Any) -> _Opening:
@@ -140,7 +158,7 @@ class AsyncMemory:
     async def close(self) -> None:
         """Close the store, for every view of it, and the worker threads."""
         await asyncio.to_thread(self.memory.close)
-        self._workers.shutdown(wait=False)
+        self._workers.pool().shutdown(wait=False)
 
     async def __aenter__(self) -> Self:
         return self

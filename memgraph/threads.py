@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import contextvars
 import os
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from typing import Any, Final, Generic, TypeVar
 
-__all__ = ["Call", "Event", "aside"]
+__all__ = ["Call", "Event", "aside", "is_alone"]
 
 T = TypeVar("T")
 _IDLE_SECONDS: Final = 10.0
@@ -109,6 +110,11 @@ class Call(Generic[T]):
         self._work = self._context = None
         before_done()
         self._done.set()
+
+
+def is_alone() -> bool:
+    """Whether the interpreter is ending: no other thread runs any more, and none that is waited for comes to its end."""
+    return sys.is_finalizing()
 
 
 _Inbox = SimpleQueue[Call[Any]]

@@ -80,7 +80,7 @@ def sync_command(
         count = memory.drop_dead_letters(units or None)
         call.show({"deleted": count}, lambda: [f"deleted {count} operations"])
     else:
-        _compare(call, memory, subtree, source if action == "repair" and not dry_run else None, yes)
+        _compare(call, memory, subtree, source if action == "repair" else None, dry_run, yes)
 
 
 def _now(call: Call, memory: Memory, subtree: bool) -> None:
@@ -165,19 +165,19 @@ def _refused(call: Call, letters: list[DeadLetter]) -> None:
     call.show({"refused": [letter.model_dump(mode="json") for letter in letters]}, lines)
 
 
-def _compare(call: Call, memory: Memory, subtree: bool, source: Any, yes: bool) -> None:
+def _compare(call: Call, memory: Memory, subtree: bool, source: Any, dry_run: bool, yes: bool) -> None:
     found = memory.sync_diff(subtree=subtree)
-    if source is not None and not found.equal:
+    if source is not None and not dry_run and not found.equal:
         call.confirm(f"send what differs, from {source}", yes=yes)
         found = memory.sync_repair(source, subtree=subtree)
-    call.show(found.model_dump(mode="json") | {"equal": found.equal}, lambda: _diff_lines(call, found))
+    call.show(found.model_dump(mode="json") | {"equal": found.equal}, lambda: _diff_lines(call, found, source))
     if found.left:
         click.get_current_context().exit(PARTIAL)
     if not found.equal and found.repaired is None:
         click.get_current_context().exit(1)
 
 
-def _diff_lines(call: Call, found: SyncDiff) -> Iterator[str]:
+def _diff_lines(call: Call, found: SyncDiff, source: str | None) -> Iterator[str]:
     if found.equal:
         yield f"both sides are equal: {found.compared} memories compared"
         return
@@ -195,7 +195,14 @@ def _diff_lines(call: Call, found: SyncDiff) -> Iterator[str]:
     ]
     yield from table(None if call.quiet else head, rows)
     yield f"{found.only_local} facts are here only, {found.only_primary} on the primary only"
+    here = found.only_local if source in ("local", "newest") else 0
+    there = found.only_primary if source in ("primary", "newest") else 0
+    stays = found.only_local + found.only_primary - here - there
     if found.repaired is not None:
         yield f"sent {found.repaired} operations"
+    elif source is not None:
+        yield f"repair --from {source} would send {here} facts to the primary, and bring {there} here"
+    if source is not None and stays:
+        yield f"{stays} facts stay on one side only: `--from newest` sends both ways"
     if found.left:
         yield f"{found.left} memories were purged on the side that lacks them, which nothing brings back; purge them for both"

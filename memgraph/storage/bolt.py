@@ -1,9 +1,9 @@
 """The Bolt connection: driver, retries, deadlines; runs statements of `cypher/` by name. No driver error leaves this module.
 
 Promises: a server that is dead, frozen or cut off is reported within about `timeout`, also in the middle of a statement,
-while a slow statement on a living server may take its time; credentials are tried once; what the server asks to repeat is
-repeated with jitter; a read sees every write that this object has made in any thread; a fork gets its own connections; a signal
-that raises in the main thread ends what that thread waits for, and nothing else.
+while a slow statement on a living server may take its time; credentials that are refused rest for a while; what the server
+asks to repeat is repeated with jitter; a read sees every write that this object has made in any thread; a fork gets its own
+connections; a signal that raises in the main thread ends what that thread waits for, and nothing else.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from memgraph.errors import (
 from memgraph.storage.bolt_errors import LOST, is_again, is_ahead_of_the_server, is_out_of_memory, translated
 from memgraph.storage.bolt_watch import Allowance, Flight, SlowError, Watch
 from memgraph.storage.queries import statement
-from memgraph.threads import aside
+from memgraph.threads import aside, is_alone
 
 __all__ = ["MINIMUM", "SCHEMES", "Again", "Bolt", "OutcomeUnknownError", "Runner", "require_version", "version_of"]
 
@@ -43,6 +43,7 @@ SCHEMES: Final = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
 MINIMUM: Final = (5, 26)
 _BACK_OFF: Final = 0.02  # seconds; grows to eleven times that
 _LOST_RETRIES: Final = 2
+_REFUSED_FOR: Final = 10.0  # seconds for which credentials that were refused are not tried again
 _MEMORY_RETRIES: Final = 1
 logging.getLogger("neo4j").addHandler(
     logging.NullHandler()
@@ -115,6 +116,7 @@ class Bolt:
         self.version: tuple[int, ...] = ()
         self._closed = False
         self._refused: MemgraphError | None = None
+        self._refused_at = 0.0
         self._on_fork: list[Callable[[], None]] = []
         self._fresh()
 
@@ -158,7 +160,7 @@ class Bolt:
 
         Who is interrupted ends what was begun.
         """
-        if threading.current_thread() is not threading.main_thread():
+        if threading.current_thread() is not threading.main_thread() or is_alone():
             return work()
         allowance = Allowance(self._allowance.until)
 
@@ -263,7 +265,7 @@ class Bolt:
     def _translated(self, error: BaseException) -> MemgraphError:
         found = translated(error, self.where, self.database)
         if isinstance(found, AuthError) and not isinstance(error, Forbidden):
-            self._refused = found
+            self._refused, self._refused_at = found, time.monotonic()
         return found
 
     @contextmanager
@@ -308,16 +310,14 @@ class Bolt:
                 call()
         if self._closed:
             raise ClosedError("the connection was closed", hint="Open the store again.")
-        if self._refused is not None:
-            raise type(self._refused)(str(self._refused), hint=self._refused.hint)
+        self._complain()
         if self._driver is not None:
             return self._driver
         failures = self._watch.failures
         with self._connecting:
             if self._driver is not None:
                 return self._driver
-            if self._refused is not None:
-                raise type(self._refused)(str(self._refused), hint=self._refused.hint)
+            self._complain()
             if failures != self._watch.failures:
                 raise UnavailableError(self._failure, hint="Is the server running?")  # as somebody else has just found
             try:
@@ -330,6 +330,14 @@ class Bolt:
                 self._driver.close()
                 raise ClosedError("the connection was closed", hint="Open the store again.")
             return self._driver
+
+    def _complain(self) -> None:
+        """Raise what the server has against the credentials; they are not tried again at once, as it would lock them."""
+        refused = self._refused
+        if refused is not None:
+            if time.monotonic() - self._refused_at < _REFUSED_FOR:
+                raise type(refused)(str(refused), hint=refused.hint)
+            self._refused = None
 
     def _open(self) -> neo4j.Driver:
         driver = None

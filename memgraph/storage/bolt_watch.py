@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from memgraph.errors import ClosedError, UnavailableError
-from memgraph.threads import Event
+from memgraph.threads import Event, is_alone
 
 __all__ = ["Allowance", "Flight", "SlowError", "Watch", "answers"]
 
@@ -132,7 +132,7 @@ class Watch:
         flight = Flight(session, limit, allowance)
         number = next(self._numbers)
         self._flights[number] = flight
-        if self._thread is None:
+        if self._thread is None and not is_alone():
             self._start()
         self._wake.set()
         try:

@@ -104,6 +104,7 @@ class CompositeBackend:
     @property
     def degraded(self) -> str | None:
         """Why a read now would be answered by the local store alone; None while the primary is in touch."""
+        self.link.resume()
         return self.reading.doubt
 
     # ---- writing
@@ -137,11 +138,13 @@ class CompositeBackend:
         scope = Scope(namespace)
         number = self.link.outbox.newest(scope)
         if number and not self.link.wait(number, scope, PUSH_TIMEOUT):
-            self.link.complain()
             ids = [each.id for each in results if isinstance(each, Entry)]
-            named = f" (id {few(ids, _NAMED)})"
+            kept = "it is durable here and stays queued" + (f" (id {few(ids, _NAMED)})" if ids else "")
+            problem = self.link.problem
+            if problem is not None:
+                raise type(problem)(f"{problem}; {kept}", hint=f"Do not write it again. {problem.hint or ''}".strip())
             raise UnavailableError(
-                f"{self.primary.where} does not have the write yet; it is durable here and stays queued{named if ids else ''}",
+                f"{self.primary.where} does not have the write yet; {kept}",
                 hint="Nothing is lost: it is sent as soon as the primary answers. Do not write it again.",
             )
         versions = [result.version if isinstance(result, Entry) else result for result in results]
@@ -299,7 +302,11 @@ class CompositeBackend:
 
     def purge(self, plan: PurgePlan, now: datetime) -> PurgeReceipt:
         """Remove for good what a plan names: on both sides at once, or here and later on the primary by itself."""
-        return purge.purge(self, plan, now, self.reading.reachable(Scope(plan.namespace, plan.subtree)))
+        try:
+            return purge.purge(self, plan, now, self.reading.reachable(Scope(plan.namespace, plan.subtree)))
+        except UnavailableError as error:  # before anything went
+            self.reading.failed(error)
+            return purge.purge(self, plan, now, ())
 
     # ---- sync
 

@@ -24,10 +24,14 @@ def write(whole: CompositeBackend, drafts: Sequence[Draft]) -> list[Entry | str]
     """Ask the primary, which alone can know whether a condition holds; then do here what it did."""
     until = time.monotonic() + whole.deadline
     ids = [draft.operation.id for draft in drafts if isinstance(draft.operation, Remember)]
+    for draft in drafts:
+        whole.link.follow(draft.operation.namespace)
     whole.link.complain()
     if not whole.link.breaker.closed or whole.link.in_doubt:  # somebody has waited for it already
         raise _unjudged(whole)
     for path in dict.fromkeys(draft.operation.namespace for draft in drafts):
+        if whole.link.outbox.is_unsent(path):  # what was here before there was a primary counts as ours
+            _pull(whole, [path])
         scope = Scope(path)
         if not whole.link.wait(whole.link.outbox.newest(scope), scope, max(0.0, until - time.monotonic())):
             whole.link.complain()

@@ -16,7 +16,7 @@ from memgraph.backends.composite import guard, pending
 from memgraph.backends.composite.breaker import Breaker
 from memgraph.backends.composite.pull import Progress, Puller
 from memgraph.backends.local.backend import LocalBackend
-from memgraph.backends.local.journal import ALL, set_cursor
+from memgraph.backends.local.journal import ALL, UNPUSHED, set_cursor
 from memgraph.backends.local.outbox import Outbox, Unit, refuse, refuse_what_names
 from memgraph.checks import from_micros
 from memgraph.clock import millis
@@ -33,7 +33,7 @@ from memgraph.errors import (
     UnavailableError,
     UnsupportedError,
 )
-from memgraph.threads import Event
+from memgraph.threads import Event, is_alone
 
 __all__ = ["Link"]
 
@@ -43,7 +43,7 @@ _QUICK, _SLOW = 1.0, 4.0  # seconds: a push under the one lets the next be large
 _QUIET, _BURST = 0.02, 0.5  # seconds: writes that follow each other so closely are pushed together, for so long at most
 _DOUBT: Final = 0.1  # seconds that a push may take before the primary is asked for a sign of life beside it
 _LOOK: Final = 0.02  # seconds between looks at a queue that another process may be emptying
-_PAUSE: Final = 30.0  # seconds before a refused connection is looked at again
+_PAUSE: Final = 15.0  # seconds before a refused connection is looked at again
 _RETRY: Final = 1.0  # seconds before what the local store refused is tried again, and what runs ahead is looked at
 _PATIENT: Final = 4  # of so many probes one waits longer: a way may be too slow for the others
 _TRIES: Final = 3  # of a unit that may be what the primary fails at
@@ -84,6 +84,7 @@ class Link:
         self._pull_every, self._max_drift, self._deadline = pull_every, max_drift, deadline
         self._rows = _ROWS[0]
         self._tries: dict[int, int] = {}
+        self._numbers: dict[str, int] = {}  # of feeds, when something was pushed last
         self._closed = False
         self._coupled = False
         self._fresh()
@@ -149,12 +150,16 @@ class Link:
     def _runs(self) -> bool:
         return self._thread is not None and self._thread.is_alive()
 
-    def _running(self) -> None:
+    def resume(self) -> None:
+        """In a forked child, know nothing of how the primary was to the parent."""
         if self._pid != os.getpid():
             self.breaker = Breaker()
             self.puller.after_fork()
             self._fresh()
-        if self._pull_every is not None and not self._runs and not self._closed:
+
+    def _running(self) -> None:
+        self.resume()
+        if self._pull_every is not None and not self._runs and not self._closed and not is_alone():
             with self._starting:
                 if not self._runs:
                     self._thread = threading.Thread(target=self._run, name="memgraph-link", daemon=True)
@@ -256,7 +261,7 @@ class Link:
     def _suspect(self) -> None:
         """Ask the primary for a sign of life, beside the push that may be stuck for longer than anybody should wait."""
         with self._starting:
-            if not self._looks and not self._closed:
+            if not self._looks and not self._closed and not is_alone():
                 self._doubted = time.monotonic()
                 self._doubt = threading.Thread(target=self._look, name="memgraph-doubt", daemon=True)
                 self._doubt.start()
@@ -280,13 +285,16 @@ class Link:
             self._closed = True
             self._urgent.set()
             self._wake.set()
+            if is_alone():
+                return
             self._thread.join(timeout=1.0 if self.breaker.closed else 0.1)  # else it waits for who is away
         self._closed = True
 
     def join(self) -> None:
         """Wait for the threads, once the connections that they may wait for are closed."""
         for thread in (self._thread, self._doubt):
-            if self._pid == os.getpid() and thread is not None and thread is not threading.current_thread():
+            ours = self._pid == os.getpid() and not is_alone()
+            if ours and thread is not None and thread is not threading.current_thread():
                 thread.join(timeout=1.0)  # it may be in the middle of connecting, and ends by itself
 
     # ---- pushing
@@ -356,6 +364,7 @@ class Link:
             return 0
         tombstones = [item for unit in units for item in unit.tombstones]
         operations = [operation for unit in units for operation in unit.operations]
+        before = self.outbox.cursors()
         try:
             if tombstones:
                 self.pusher.bury(tombstones)
@@ -378,9 +387,26 @@ class Link:
             return self._apart(units, error)
         self._give_way(pushed.earlier)  # first: whoever dies in between sends it once more and hears the same
         self.outbox.done(units, pushed.feeds)
+        self._look_back(before, pushed.feeds)
         taken = sum(len(unit.items) for unit in units)
         self.taken += taken
         return taken
+
+    def _look_back(self, before: Mapping[str, int], feeds: Mapping[str, int]) -> None:
+        """Have all of a namespace sent again whose feed was further before this push: it was restored from an older copy."""
+        restored = [
+            path for path, number in feeds.items() if number <= max(before.get(path, ALL), self._numbers.get(path, ALL))
+        ]
+        self._numbers.update(feeds)
+        if restored:
+            self.puller.distrust()
+
+            def work(connection: Any) -> None:
+                for path in restored:
+                    set_cursor(connection, path, UNPUSHED)
+
+            self.local.database.write(work)
+            self._pull_due = 0.0
 
     def _takes_another(self, unit: Unit, error: MemgraphError) -> bool:
         """Whether it is this unit that the primary fails at, as it takes another; in which order they arrive is all the same."""
@@ -452,6 +478,8 @@ class Link:
         """Wait until everything up to a row of a scope is acknowledged; False if it is not, or the primary is found away."""
         if not self.outbox.waits(number, scope):
             return True
+        if is_alone():
+            return False
         self.wake()
         if self._pull_every is None:
             return self._push_now(number, scope)

@@ -61,9 +61,14 @@ class Puller:
         self._looked = False
 
     def has_lost(self, primary: Primary, namespace: str) -> bool:
-        """Whether the primary lacks what it had of a namespace, as one that was restored does; looked at once a contact."""
+        """Whether the primary lacks what it had of a namespace, as one that was restored does, or never got what was here before.
+
+        It is looked at once a contact.
+        """
         if namespace in self._in_step:
             return False
+        if self.outbox.is_unsent(namespace):
+            return True
         cursor = self.outbox.cursor(namespace)
         if cursor >= 0:
             number = primary.feeds([namespace])[namespace]

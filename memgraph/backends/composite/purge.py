@@ -60,8 +60,11 @@ def purge(whole: CompositeBackend, planned: PurgePlan, now: datetime, reachable:
     spaces = {planned.namespace, *planned.ids}
     here = whole.local.purge_at(mine, now, there.version, then, there.id)
     pending.settle(whole.local, planned.namespace, planned.selector_digest)
-    for path in sorted(spaces):
-        whole.link.pull(path)
+    try:
+        for path in sorted(spaces):
+            whole.link.pull(path)
+    except UnavailableError as error:  # the next pull brings it
+        whole.reading.failed(error)
     both = {name: max(here.removed.get(name, 0), there.removed.get(name, 0)) for name in here.removed | there.removed}
     both["memories"] = planned.total
     apart = {

@@ -26,8 +26,8 @@ _SLOW: Final = "the primary does not answer in time; the local store answers"
 _BEHIND: Final = "catching up: writes of this store have not reached the primary yet; the local store answers"
 _AHEAD: Final = "writes of this store run ahead of the primary's clock, and wait for it; the local store answers"
 _OURS: Final = (_BEHIND, _AHEAD)  # of no account where nothing of ours waits
-_REFUSED: Final = "the primary refuses this connection; the local store answers"
-_LOST: Final = "the primary lacks what it had, and gets it again; the local store answers"
+_REFUSED: Final = "the primary refuses this connection; reads raise what it says, until it takes it"
+_LOST: Final = "the primary lacks some of what is here, and gets it; the local store answers"
 _UNPULLED: Final = "catching up: what others wrote has not been pulled yet; the local store answers"
 
 

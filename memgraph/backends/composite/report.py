@@ -10,7 +10,7 @@ from memgraph.backends.composite import pending
 from memgraph.backends.composite.link import Link
 from memgraph.backends.composite.pull import Progress
 from memgraph.checks import from_micros, ledgers_of
-from memgraph.errors import AuthError, MemgraphError, UnavailableError
+from memgraph.errors import MemgraphError, UnavailableError
 from memgraph.models import CheckReport, Problem, StoreStatus, SyncReport, SyncStatus
 
 if TYPE_CHECKING:
@@ -21,8 +21,6 @@ __all__ = ["check", "status", "sync"]
 
 def sync(link: Link, scope: Scope, progress: Progress | None) -> SyncReport:
     """Push what waits, and pull what others wrote in a scope. Raises UnavailableError and others."""
-    if isinstance(link.problem, AuthError):  # they were tried once
-        link.complain()
     before = link.taken
     link.puller.distrust()
     link.look_at_clock(link.pusher)
@@ -88,6 +86,7 @@ def status(whole: CompositeBackend, namespace: str) -> StoreStatus:
     """Which store this is and how both sides are doing, as far as the primary answers within the deadline."""
     now, there = from_micros(time.time_ns() // 1000), None
     link = whole.link
+    link.resume()
     if link.breaker.closed:
         try:
             link.look_at_clock()

@@ -14,7 +14,7 @@ import memgraph.operations as ops
 from memgraph.backends.base import Scope
 from memgraph.backends.local.apply import Applier
 from memgraph.backends.local.backend import LocalBackend
-from memgraph.backends.local.journal import ALL, Item, append, append_each, read_item, set_cursor
+from memgraph.backends.local.journal import ALL, UNPUSHED, Item, append, append_each, read_item, set_cursor
 from memgraph.checks import from_micros
 from memgraph.clock import recorded_at
 from memgraph.models import DeadLetter
@@ -291,6 +291,16 @@ class Outbox:
         with self._database.read(snapshot=False) as connection:
             row = connection.execute("select n from cursor where namespace = ?", (namespace,)).fetchone()
         return row[0] if row else ALL
+
+    def is_unsent(self, namespace: str) -> bool:
+        """Whether a namespace holds what was written before there was this primary, and was not queued for it yet."""
+        with self._database.read() as connection:
+            row = connection.execute("select n from cursor where namespace = ?", (namespace,)).fetchone()
+            if row is not None:
+                return bool(row[0] == UNPUSHED)
+            alone = connection.execute("select 1 from meta where name = 'coupled'").fetchone() is None
+            there = connection.execute("select 1 from namespace where path = ?", (namespace,)).fetchone()
+        return alone and there is not None
 
     def cursors(self) -> dict[str, int]:
         """How far each namespace was pulled."""

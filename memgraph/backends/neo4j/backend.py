@@ -273,8 +273,8 @@ class Neo4jBackend:
         spaces = purged_spaces(plan, reads.namespaces(bolt, plan.namespace) if plan.subtree else ())
         feeds = {path: bolt.run("write/newest", namespace=path)[0] for path in spaces}
         for feed in feeds.values():
-            self._writer.observe(feed["version"])
             self._writer.compare(feed["clock"])
+            self._writer.observe(feed["version"])
         same_set(purge.plan(bolt, scope, plan.selector, plan.at, self.bolt.where), plan)
         receipt, version = new_id(), self._writer.tick()
         operations = {path: self._purges(bolt, plan, path, version, receipt) for path in spaces}

@@ -163,8 +163,8 @@ class Writer:
         newest = {path: tx.run("write/newest", namespace=path)[0] for path in sorted(plans)}
         secrets = self.secrets(tx, max(found["secrets"] for found in newest.values()))
         for path in sorted(plans):
+            self.compare(newest[path]["clock"])  # first: versions are of the server's time
             self.observe(newest[path]["version"])
-            self.compare(newest[path]["clock"])
             self._look(tx, secrets, path, plans[path], drafts)
         for path in sorted(plans):
             self._stamp(tx, path, plans[path], drafts, results, each)
