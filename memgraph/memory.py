@@ -1385,14 +1385,16 @@ class Memory:
         """Write everything of the namespace to a file of JSON lines, without loss; returns how many lines.
 
         The file is complete or not there. progress: called with the number of lines written so far. Raises UnavailableError while
-        the primary of a file is away: open the file without it to export what it holds itself.
+        the primary of a file is away: open the file without it to export what it holds itself; InvalidInputError for a file of
+        the store.
         """
         from memgraph import interchange
+        from memgraph.inplace import require_apart
 
-        header = interchange.Header(self._namespace, bool(subtree))
-        return interchange.write(
-            _file(path), header, _counted(self._backend.operations(self._scope(subtree)), progress)
-        )
+        target, header = _file(path), interchange.Header(self._namespace, bool(subtree))
+        for own in self._backend.files()[:1] if isinstance(self._backend, OnDisk) else ():
+            require_apart(target, own)
+        return interchange.write(target, header, _counted(self._backend.operations(self._scope(subtree)), progress))
 
     def plan_import(self, path: str | Path, *, move: bool = False, skip: Skip | None = None) -> ImportPlan:
         """What `import_from` would do, after all its checks: how many memories are new here, and how many it would delete.

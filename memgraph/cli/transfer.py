@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from memgraph.cli.call import PARTIAL, Call, pass_call, say, verb
-from memgraph.cli.files import check_free, write_file
+from memgraph.cli.files import check_free, force_option, write_file
 from memgraph.cli.options import by_option, subtree_option, yes_option
 from memgraph.cli.output import progress
 from memgraph.errors import NotFoundError
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from memgraph.models import ImportPlan
 
 _CHAT_FIELDS = "content, actor, session, valid_from, namespace, key, id"
-force_option = click.option("--force", is_flag=True, help="Replace a file that is there already.")
 
 
 @verb("export", "memgraph export backup.jsonl", "memgraph --namespace acme export acme.jsonl --subtree")
@@ -36,8 +35,8 @@ def export_command(call: Call, file: str, subtree: bool, force: bool) -> None:
     """
     if file == "-":
         raise click.UsageError("Give a file; /dev/stdout is one too, where there is such a thing.")
+    check_free(call, Path(file), force=force)
     memory = call.memory()
-    check_free(Path(file), force=force)
     with progress(call, "exporting") as advance:
         count = memory.export_to(file, subtree=subtree, progress=advance)
     call.show({"exported": count, "file": file}, lambda: [f"exported {count} operations"])
@@ -178,9 +177,9 @@ def graph_command(call: Call, file: str, format_: str, force: bool) -> None:
     """
     from memgraph.cli.graphfile import as_graphml, as_node_link, collect
 
-    memory = call.memory()
     if file != "-":
-        check_free(Path(file), force=force)
+        check_free(call, Path(file), force=force)
+    memory = call.memory()
     nodes, edges = collect(memory)
     data = as_graphml(nodes, edges) if format_ == "graphml" else json.dumps(as_node_link(nodes, edges), allow_nan=False)
     if file == "-":

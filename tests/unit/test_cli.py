@@ -349,7 +349,7 @@ def test_plan_and_purge(ask: Callable[..., Any], run: Run, store: Path) -> None:
     Path("copy.db").write_bytes(store.read_bytes())
     assert "another store" in run("purge", "--plan", "plan.json", "--yes", "--store", "copy.db", code=4).stderr
     assert ask("count", "--status", "any", "--store", "copy.db") == {"count": 2}
-    assert "no folder" in run("purge", "--plan", "plan.json", "--yes", "--out", "nowhere/r.json", code=1).stderr
+    assert "No such file" in run("purge", "--plan", "plan.json", "--yes", "--out", "nowhere/r.json", code=2).stderr
     receipt = ask("purge", "--plan", "plan.json", "--yes")
     assert receipt["removed"]["memories"] == 2
     assert ask("count", "--status", "any") == {"count": 0}
@@ -450,7 +450,7 @@ def test_b062_the_graph_comes_back_whole(ask: Callable[..., Any], run: Run) -> N
     before = Path("g.graphml").read_bytes()
     run("graph", "g.graphml", code=4)
     assert Path("g.graphml").read_bytes() == before
-    run("graph", "no-such-folder/g.json", code=1)
+    run("graph", "no-such-folder/g.json", code=2)
     assert sorted(path.suffix for path in Path().iterdir() if path.name.startswith(".")) == []
 
 
