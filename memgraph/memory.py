@@ -1136,7 +1136,10 @@ class Memory:
 
     def plan_purge(self, selector: Selector | Mapping[str, Any], *, subtree: bool = False) -> PurgePlan:
         """What a purge would remove, whatever its status and without a cap. Raises InvalidInputError for an empty selector."""
-        return self._backend.plan_purge(self._scope(subtree), _selector(selector), self._now())
+        plan = self._backend.plan_purge(self._scope(subtree), _selector(selector), self._now())
+        for own in self._backend.files()[:1] if isinstance(self._backend, OnDisk) else ():
+            plan = plan.model_copy(update={"store": f"{own.resolve()}{plan.store.removeprefix(str(own))}"})
+        return plan.sealed()
 
     def purge(
         self,
@@ -1148,14 +1151,17 @@ class Memory:
         """Delete for good what a plan names or a selector matches, so that no replay, restore or import brings it back.
 
         by: who does it, by default the operating system's user; it stands in the receipt and in the audit.
-        A plan whose set has changed since raises ConflictError, a legal hold on any of it LegalHoldError; then nothing was removed.
+        A plan whose set has changed since, or that somebody changed, raises ConflictError, a legal hold on any of it
+        LegalHoldError; then nothing was removed.
         An interrupted purge is finished by the same call once more, with the same plan too.
         """
+        from memgraph.receipts import require_unchanged
         from memgraph.rules.selection import require_intact
 
         who = self._operator(by)
         if isinstance(plan_or_selector, PurgePlan):
             plan = plan_or_selector
+            require_unchanged(plan)
             if plan.namespace != self._namespace:
                 raise ConflictError("the plan was made for another namespace", hint="Make it where you apply it.")
             require_intact(plan)

@@ -14,7 +14,6 @@ from memgraph.cli.call import NOT_FOUND, PARTIAL, Call, is_terminal, pass_call, 
 from memgraph.cli.files import check_free, force_option, write_file
 from memgraph.cli.options import build, by_option, selector_options, subtree_option, yes_option
 from memgraph.cli.output import facts
-from memgraph.errors import InvalidInputError
 from memgraph.views.plain import escape
 
 if TYPE_CHECKING:
@@ -211,20 +210,13 @@ def _plan(call: Call, selector: dict[str, Any], subtree: bool) -> PurgePlan:
 
 
 def _read_plan(path: Path, text: str | None) -> PurgePlan:
-    from pydantic import ValidationError
-
-    from memgraph.models import PurgePlan
+    from memgraph.receipts import read_plan
     from memgraph.rules.selection import require_intact
 
-    try:
-        plan = PurgePlan.model_validate_json(path.read_bytes())
-        plan = plan if text is None else plan.with_text(text)
-        require_intact(plan)
-        return plan
-    except ValidationError:
-        raise InvalidInputError(
-            f"{path} is not a plan", field="plan", hint="Make one with `memgraph plan-purge --out`."
-        ) from None
+    plan = read_plan(path.read_bytes())
+    plan = plan if text is None else plan.with_text(text)
+    require_intact(plan)
+    return plan
 
 
 def _plan_lines(plan: PurgePlan) -> Iterator[str]:

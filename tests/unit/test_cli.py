@@ -360,6 +360,33 @@ def test_plan_and_purge(ask: Callable[..., Any], run: Run, store: Path) -> None:
     run("purge", "--yes", code=2)
 
 
+def test_a_plan_is_of_its_store_wherever_that_is_named_from(
+    ask: Callable[..., Any], run: Run, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask("remember", "Porto", "--key", "city")
+    (tmp_path / "with a copy").mkdir()
+    Path("with a copy/memory.db").write_bytes(store.read_bytes())
+    Path("link.db").symlink_to(store)
+    for name in ("memory.db", "link.db"):
+        plan = ask("plan-purge", "--key", "city", "--store", name, "--out", "plan.json", "--force")
+        assert plan["store"] == str(store.resolve())
+    monkeypatch.chdir("with a copy")
+    assert "another store" in run("purge", "--apply", "../plan.json", "--yes", "--store", "memory.db", code=4).stderr
+    run("purge", "--apply", "../plan.json", "--yes", "--store", "../memory.db")
+
+
+def test_a_plan_that_somebody_changed_is_refused_before_it_is_shown(ask: Callable[..., Any], run: Run) -> None:
+    ask("remember", "Porto", "--key", "city")
+    ask("plan-purge", "--key", "city", "--out", "plan.json")
+    written = Path("plan.json").read_text()
+    for old, new in (('"fact": 1', '"junk": 99'), ('"local": 1', '"local": 99'), ('"seal"', '"at": null, "seal"')):
+        assert old in written
+        Path("plan.json").write_text(written.replace(old, new))
+        refused = run("purge", "--apply", "plan.json", "--dry-run", code=2 if "seal" in new else 4)
+        assert refused.stdout == ""
+    assert ask("count") == {"count": 1}
+
+
 def test_consolidate_status_stats_doctor(ask: Callable[..., Any], run: Run, store: Path) -> None:
     ask("remember", "Porto")
     assert ask("consolidate")["after"] == 1
