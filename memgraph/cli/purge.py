@@ -196,8 +196,10 @@ def _verify(call: Call, path: Path, selector: dict[str, Any], texts: tuple[str, 
 
 
 def _verdict(signed: bool | None, receipt: PurgeReceipt) -> str | None:
+    if receipt.signature is None:
+        return None if signed is None else "none: the receipt is not signed"
     if signed is None:
-        return None if receipt.signature is None else "not looked at: name the key with --key-file"
+        return "not looked at: name the key with --key-file"
     return "good" if signed else "not by this key"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import subprocess
 from collections.abc import Callable
@@ -98,6 +99,16 @@ def test_from_the_command_line(ask: Callable[..., Any], run: Run, tmp_path: Path
     run(*apply, "--key-file", str(mine))
     said = ask("purge", "verify", str(receipt), "--subject", "ada", "--grep", CANARY, "--key-file", str(mine))
     assert (said["ok"], said["signed"]) == (True, True)
+    unsigned = json.loads(receipt.read_text()) | {"signature": None}
+    Path("unsigned.json").write_text(json.dumps(unsigned))
+    verify = ("purge", "verify", "unsigned.json", "--key-file", str(mine))
+    assert "the receipt is not signed" in run(*verify, code=1).stdout
+    assert ask(*verify, code=1)["signed"] is False
+    assert "signature" not in run("purge", "verify", "unsigned.json").stdout
+    assert (
+        "not by this key"
+        in run("purge", "verify", str(receipt), "--key-file", str(key(tmp_path, "x.pem")), code=1).stdout
+    )
     assert ask("audit")[-1]["by"] == "dpo"
     run("remember", CANARY)
     assert "something is left" in run("purge", "verify", str(receipt), "--grep", CANARY, code=1).stdout
