@@ -13,7 +13,6 @@ from memgraph.cli.call import PARTIAL, Call, pass_call, say, verb
 from memgraph.cli.files import check_free, force_option, write_file
 from memgraph.cli.options import by_option, subtree_option, yes_option
 from memgraph.cli.output import progress
-from memgraph.errors import NotFoundError
 from memgraph.views.plain import escape
 
 if TYPE_CHECKING:
@@ -106,6 +105,8 @@ def import_command(
     if dry_run:
         _show(call, _rehearse(call, plan), None, bad)
         return
+    if call.is_new():
+        _rehearse(call, plan)  # what is refused makes no store
     memory = call.memory(create=True)
     held = memory.stats().store_entries
     planned = plan(memory) if held else None
@@ -140,14 +141,12 @@ def _rehearse(call: Call, plan: Callable[[Memory], ImportPlan]) -> ImportPlan:
     """What the import would do here; where there is no store yet, in an empty one in this process's memory."""
     from memgraph import Memory
 
-    try:
-        memory = call.memory()
-    except NotFoundError:
+    if call.is_new():
         settings = call.settings().arguments()
         here = {name: settings[name] for name in ("namespace", "max_clock_drift")}
         with Memory.open(":memory:", **here, preload=False) as empty:
             return plan(empty)
-    return plan(memory)
+    return plan(call.memory())
 
 
 def _mapping(text: str | None) -> dict[str, str]:

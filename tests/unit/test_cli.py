@@ -578,6 +578,25 @@ def test_reading_makes_no_store(run: Run, store: Path) -> None:
     assert not store.exists()
 
 
+def test_an_import_that_is_refused_makes_no_store(run: Run, store: Path) -> None:
+    Path("text.jsonl").write_text("no export")
+    Path("empty.jsonl").write_bytes(b"")
+    Path("talk.json").write_text('[{"content": 3}]')
+    with Memory.open("other.db", namespace="a", preload=False) as memory:
+        memory.remember("x")
+        memory.export_to("of-a.jsonl")
+    for words, code in (
+        (["text.jsonl"], 1),
+        (["empty.jsonl"], 1),
+        (["text.jsonl", "--strict"], 1),
+        (["of-a.jsonl", "-n", "b"], 2),
+        (["talk.json", "--format", "chat"], 2),
+    ):
+        run("import", *words, "--yes", code=code)
+        assert not store.exists(), words
+    assert run("import", "of-a.jsonl").stdout == "imported 1\n"
+
+
 def test_quiet_leaves_the_answer(run: Run) -> None:
     id = run("-q", "remember", "Porto").stdout.strip()
     assert run("-q", "get", id).stdout.rstrip().endswith("Porto")
