@@ -597,6 +597,15 @@ def test_an_import_that_is_refused_makes_no_store(run: Run, store: Path) -> None
     assert run("import", "of-a.jsonl").stdout == "imported 1\n"
 
 
+def test_a_hold_is_selected_when_it_is_added_only(ask: Callable[..., Any], run: Run) -> None:
+    ask("remember", "x", "--subject", "ada")
+    hold = ask("hold", "add", "--subject", "ada", "--reason", "case 17")
+    for words in (["--subject", "bo"], ["--everything"], ["--subtree"], ["--reason", "case 17"]):
+        assert "go with add" in run("hold", "list", *words, code=2).stderr
+        assert "go with add" in run("hold", "lift", hold["id"], "--yes", *words, code=2).stderr
+    assert ask("hold", "list") == [hold]
+
+
 def test_quiet_leaves_the_answer(run: Run) -> None:
     id = run("-q", "remember", "Porto").stdout.strip()
     assert run("-q", "get", id).stdout.rstrip().endswith("Porto")
