@@ -843,7 +843,7 @@ class Memory:
         A memory without a key becomes active again. A keyed one is written again as its key's newest version, relations
         included, so that history stays as it was; so is an expired one, without its expiry.
         key: instead of an id, a value of this key: to the version, or what was current at the instant, that `to` names; without
-        it the newest value that is not current. Raises NotFoundError.
+        it the newest value that is not current. Raises NotFoundError, InvalidInputError for an instant to come.
         """
         found = self.restorable(id, key=key, to=to)
         if found.status is Status.ACTIVE:
@@ -854,7 +854,7 @@ class Memory:
         return self._entry(written.id if isinstance(written, Entry) else found.id)
 
     def restorable(self, id: str | None = None, *, key: str | None = None, to: str | datetime | None = None) -> Entry:
-        """The memory that `restore` would bring back with these arguments, as it is now. Raises NotFoundError."""
+        """The memory that `restore` would bring back with these arguments, as it is now. Raises what `restore` raises."""
         if (id is None) == (key is None):
             raise InvalidInputError("give either an id or a key", field="id")
         if key is None:
@@ -862,10 +862,13 @@ class Memory:
                 raise InvalidInputError("goes with a key", field="to")
             return self._entry(id)
         name = checks.name(key, "key")
-        if isinstance(to, datetime):
-            found = self.current(name, known_at=to)
-            return self._entry(found.id) if found is not None else self._no_value()
         line = [entry for entry in self.history(name) if entry.key == name]
+        if isinstance(to, datetime):
+            instant = checks.instant(to, "to")
+            if instant > max([self._now(), *(entry.recorded_at for entry in line)]):
+                raise InvalidInputError("lies in the future", field="to")
+            found = self.current(name, known_at=instant)
+            return self._entry(found.id) if found is not None else self._no_value()
         if to is None:
             line = [entry for entry in line if entry.status is not Status.ACTIVE]
         else:

@@ -296,6 +296,10 @@ def test_restore_to_a_version_or_a_time(ask: Callable[..., Any], run: Run) -> No
     run("restore", "--changeset", released["id"], "--yes")
     assert ask("current", "city")["content"] == "Porto"
     run("restore", "--key", "city", "--to", "2001-01-01T00:00:00Z", "--yes", code=3)
+    assert (
+        "lies in the future" in run("restore", "--key", "city", "--to", "2999-01-01T00:00:00Z", "--yes", code=2).stderr
+    )
+    run("restore", "--key", "city", "--to", "now", "--dry-run")
     for wrong in ((), ("x", "--key", "k"), ("x", "--to", then), ("--key", "city", "--to", "yesterday")):
         run("restore", *wrong, "--yes", code=2)
 
