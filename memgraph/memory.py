@@ -841,7 +841,8 @@ class Memory:
         """Bring a memory back and return what is active now. Restoring what is active changes nothing.
 
         A memory without a key becomes active again. A keyed one is written again as its key's newest version, relations
-        included, so that history stays as it was; so is an expired one, without its expiry.
+        included, so that history stays as it was. An expired one is written again without its expiry: it does not expire any
+        more. Without a key that happens once: while a copy of it is active, restoring it again gives that.
         key: instead of an id, a value of this key: to the version, or what was current at the instant, that `to` names; without
         it the newest value that is not current. Raises NotFoundError, InvalidInputError for an instant to come.
         """
@@ -854,13 +855,16 @@ class Memory:
         return self._entry(written.id if isinstance(written, Entry) else found.id)
 
     def restorable(self, id: str | None = None, *, key: str | None = None, to: str | datetime | None = None) -> Entry:
-        """The memory that `restore` would bring back with these arguments, as it is now. Raises what `restore` raises."""
+        """The memory that `restore` would bring back with these arguments, as it is now, or what is active of it already.
+
+        Raises what `restore` raises.
+        """
         if (id is None) == (key is None):
             raise InvalidInputError("give either an id or a key", field="id")
         if key is None:
             if to is not None:
                 raise InvalidInputError("goes with a key", field="to")
-            return self._entry(id)
+            return self._active_copy(self._entry(id))
         name = checks.name(key, "key")
         line = [entry for entry in self.history(name) if entry.key == name]
         if isinstance(to, datetime):
@@ -875,6 +879,14 @@ class Memory:
             wanted = checks.text(to, "to")
             line = [entry for entry in line if entry.version == wanted]
         return line[-1] if line else self._no_value()
+
+    def _active_copy(self, found: Entry) -> Entry:
+        """The copy that a restore of an expired memory without a key has left, or that memory itself."""
+        if found.key is not None or found.status is Status.ACTIVE or not found.expires_at:
+            return found
+        around = self._near.neighbours(self._namespace, found.id, 1, self._now())
+        copies = [each for each in around.entries if each.restores == found.id] if around is not None else []
+        return copies[-1] if copies else found
 
     def _no_value(self) -> NoReturn:
         raise self._missing(f"to: the key has no such value in namespace {self._namespace!r}", "`history` lists them.")

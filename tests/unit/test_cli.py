@@ -8,6 +8,7 @@ import os
 import shlex
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -302,6 +303,27 @@ def test_restore_to_a_version_or_a_time(ask: Callable[..., Any], run: Run) -> No
     run("restore", "--key", "city", "--to", "now", "--dry-run")
     for wrong in ((), ("x", "--key", "k"), ("x", "--to", then), ("--key", "city", "--to", "yesterday")):
         run("restore", *wrong, "--yes", code=2)
+
+
+def test_an_expired_memory_is_restored_once_and_told_to_expire_no_longer(
+    ask: Callable[..., Any], run: Run, store: Path
+) -> None:
+    with Memory.open(store, clock=lambda: time.time() - 60, preload=False) as memory:
+        for key in (None, "k"):
+            memory.remember("retain", id=f"of-{key}", key=key, ttl=30)
+    for id in ("of-None", "of-k"):
+        shown = run("restore", id, "--dry-run").stderr
+        assert "before: nothing\n" in shown
+        assert shown.count("it would no longer expire") == 2
+    copy = ask("restore", "of-None", "--yes")
+    assert (copy["restores"], copy["expires_at"]) == ("of-None", None)
+    for words in ((), ("--dry-run",), ("--yes",)):
+        again = run("restore", "of-None", *words)
+        assert f"{copy['id']} is active already" in again.stderr
+        assert copy["id"] in again.stdout
+    assert ask("restore", "of-None")["id"] == copy["id"]
+    assert ask("count") == {"count": 1}
+    assert "no longer expires" in " ".join(run("restore", "--help").stdout.split())
 
 
 def test_rewind_and_undo(ask: Callable[..., Any], run: Run) -> None:
