@@ -18,8 +18,6 @@ import json
 import math
 import os
 import re
-import secrets
-import stat
 import struct
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -35,7 +33,7 @@ from memgraph.errors import (
     StoreCorruptError,
     StoreVersionError,
 )
-from memgraph.inplace import file_error, put_in_place
+from memgraph.inplace import writing
 from memgraph.operations import Operation, Origin, Reinforce, Relate, Remember, Unknown, parse
 from memgraph.textlines import Skip, judge, utf8_lines
 
@@ -74,34 +72,11 @@ def write(
     items written. Returns how many items there were. Raises InvalidInputError for what strict JSON cannot hold, ReadOnlyError where
     the file may not be written, StoreFullError without room.
     """
-    target = Path(os.path.realpath(path))  # through a link, to what it names
-    beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        if _is_stream(Path(path)):
-            with Path(path).open("wb") as file:
-                return _fill(file, header, items, progress)
-        with open(beside, "xb", opener=_owners_only) as file:
-            count = _fill(file, header, items, progress)
-            os.fsync(file.fileno())
-        put_in_place(beside, target)
-    except MemgraphError:  # from the items, and some of ours are OSErrors too
-        raise
-    except OSError as error:
-        raise file_error(error, target) from error
-    finally:
-        beside.unlink(missing_ok=True)
+    with writing(Path(path)) as file:
+        count = _fill(file, header, items, progress)
     if progress is not None:
         progress(count)
     return count
-
-
-def _is_stream(path: Path) -> bool:
-    """Whether a path is a pipe or a device: these are written to, never replaced."""
-    try:
-        mode = path.stat().st_mode
-    except OSError:
-        return False
-    return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)
 
 
 def _fill(file: IO[bytes], header: Header, items: Iterable[Item], progress: Callable[[int], object] | None) -> int:
@@ -115,10 +90,6 @@ def _fill(file: IO[bytes], header: Header, items: Iterable[Item], progress: Call
     file.write(_line({"end": count, "sha256": digest.hexdigest()}))
     file.flush()
     return count
-
-
-def _owners_only(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
 
 
 def _lines(header: Header, items: Iterable[Item]) -> Iterator[bytes]:

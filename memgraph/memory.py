@@ -841,9 +841,10 @@ class Memory:
         """Bring a memory back and return what is active now. Restoring what is active changes nothing.
 
         A memory without a key becomes active again. A keyed one is written again as its key's newest version, relations
-        included, so that history stays as it was; so is an expired one, without its expiry.
+        included, so that history stays as it was. An expired one is written again without its expiry: it does not expire any
+        more. Without a key that happens once: while a copy of it is active, restoring it again gives that.
         key: instead of an id, a value of this key: to the version, or what was current at the instant, that `to` names; without
-        it the newest value that is not current. Raises NotFoundError.
+        it the newest value that is not current. Raises NotFoundError, InvalidInputError for an instant to come.
         """
         found = self.restorable(id, key=key, to=to)
         if found.status is Status.ACTIVE:
@@ -854,24 +855,38 @@ class Memory:
         return self._entry(written.id if isinstance(written, Entry) else found.id)
 
     def restorable(self, id: str | None = None, *, key: str | None = None, to: str | datetime | None = None) -> Entry:
-        """The memory that `restore` would bring back with these arguments, as it is now. Raises NotFoundError."""
+        """The memory that `restore` would bring back with these arguments, as it is now, or what is active of it already.
+
+        Raises what `restore` raises.
+        """
         if (id is None) == (key is None):
             raise InvalidInputError("give either an id or a key", field="id")
         if key is None:
             if to is not None:
                 raise InvalidInputError("goes with a key", field="to")
-            return self._entry(id)
+            return self._active_copy(self._entry(id))
         name = checks.name(key, "key")
-        if isinstance(to, datetime):
-            found = self.current(name, known_at=to)
-            return self._entry(found.id) if found is not None else self._no_value()
         line = [entry for entry in self.history(name) if entry.key == name]
+        if isinstance(to, datetime):
+            instant = checks.instant(to, "to")
+            if instant > max([self._now(), *(entry.recorded_at for entry in line)]):
+                raise InvalidInputError("lies in the future", field="to")
+            found = self.current(name, known_at=instant)
+            return self._entry(found.id) if found is not None else self._no_value()
         if to is None:
             line = [entry for entry in line if entry.status is not Status.ACTIVE]
         else:
             wanted = checks.text(to, "to")
             line = [entry for entry in line if entry.version == wanted]
         return line[-1] if line else self._no_value()
+
+    def _active_copy(self, found: Entry) -> Entry:
+        """The copy that a restore of an expired memory without a key has left, or that memory itself."""
+        if found.key is not None or found.status is Status.ACTIVE or not found.expires_at:
+            return found
+        around = self._near.neighbours(self._namespace, found.id, 1, self._now())
+        copies = [each for each in around.entries if each.restores == found.id] if around is not None else []
+        return copies[-1] if copies else found
 
     def _no_value(self) -> NoReturn:
         raise self._missing(f"to: the key has no such value in namespace {self._namespace!r}", "`history` lists them.")
@@ -1136,7 +1151,10 @@ class Memory:
 
     def plan_purge(self, selector: Selector | Mapping[str, Any], *, subtree: bool = False) -> PurgePlan:
         """What a purge would remove, whatever its status and without a cap. Raises InvalidInputError for an empty selector."""
-        return self._backend.plan_purge(self._scope(subtree), _selector(selector), self._now())
+        plan = self._backend.plan_purge(self._scope(subtree), _selector(selector), self._now())
+        for own in self._backend.files()[:1] if isinstance(self._backend, OnDisk) else ():
+            plan = plan.model_copy(update={"store": f"{own.resolve()}{plan.store.removeprefix(str(own))}"})
+        return plan.sealed()
 
     def purge(
         self,
@@ -1148,14 +1166,17 @@ class Memory:
         """Delete for good what a plan names or a selector matches, so that no replay, restore or import brings it back.
 
         by: who does it, by default the operating system's user; it stands in the receipt and in the audit.
-        A plan whose set has changed since raises ConflictError, a legal hold on any of it LegalHoldError; then nothing was removed.
+        A plan whose set has changed since, or that somebody changed, raises ConflictError, a legal hold on any of it
+        LegalHoldError; then nothing was removed.
         An interrupted purge is finished by the same call once more, with the same plan too.
         """
+        from memgraph.receipts import require_unchanged
         from memgraph.rules.selection import require_intact
 
         who = self._operator(by)
         if isinstance(plan_or_selector, PurgePlan):
             plan = plan_or_selector
+            require_unchanged(plan)
             if plan.namespace != self._namespace:
                 raise ConflictError("the plan was made for another namespace", hint="Make it where you apply it.")
             require_intact(plan)
@@ -1394,14 +1415,16 @@ class Memory:
         """Write everything of the namespace to a file of JSON lines, without loss; returns how many lines.
 
         The file is complete or not there. progress: called with the number of lines written so far. Raises UnavailableError while
-        the primary of a file is away: open the file without it to export what it holds itself.
+        the primary of a file is away: open the file without it to export what it holds itself; InvalidInputError for a file of
+        the store.
         """
         from memgraph import interchange
+        from memgraph.inplace import require_apart
 
-        header = interchange.Header(self._namespace, bool(subtree))
-        return interchange.write(
-            _file(path), header, _counted(self._backend.operations(self._scope(subtree)), progress)
-        )
+        target, header = _file(path), interchange.Header(self._namespace, bool(subtree))
+        for own in self._backend.files()[:1] if isinstance(self._backend, OnDisk) else ():
+            require_apart(target, own)
+        return interchange.write(target, header, _counted(self._backend.operations(self._scope(subtree)), progress))
 
     def plan_import(self, path: str | Path, *, move: bool = False, skip: Skip | None = None) -> ImportPlan:
         """What `import_from` would do, after all its checks: how many memories are new here, and how many it would delete.

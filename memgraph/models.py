@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -472,9 +474,9 @@ class ConsolidationReport(Value):
 class PurgePlan(Value):
     """What a purge would remove. It holds ids and digests, no content; it is void once the set has changed.
 
-    A plan that leaves the process does not repeat a text that it selects by: `with_text` gives it back. selector_digest: of all
-    that it selects by. by_store: how many memories each store holds of them; "refused": operations that a primary refused, whose
-    memories are not here.
+    A plan that leaves the process does not repeat a text that it selects by: `with_text` gives it back. digest: of the ids.
+    selector_digest: of all that it selects by. seal: of everything else in the plan, those two included. by_store: how many
+    memories each store holds of them; "refused": operations that a primary refused, whose memories are not here.
     """
 
     namespace: str
@@ -488,6 +490,7 @@ class PurgePlan(Value):
     by_store: dict[str, int] = {}
     digest: str
     selector_digest: str
+    seal: str = ""
 
     @field_serializer("selector")
     def _without_text(self, selector: Selector) -> dict[str, Any]:
@@ -496,6 +499,11 @@ class PurgePlan(Value):
     def with_text(self, text: str) -> PurgePlan:
         """The plan with the text that it was made by."""
         return self.model_copy(update={"selector": self.selector.model_copy(update={"text": text})})
+
+    def sealed(self) -> PurgePlan:
+        """The plan with the seal of what it says now: one that has another was changed since it was made."""
+        said = json.dumps(self.model_dump(mode="json", exclude={"ids", "seal"}), sort_keys=True)
+        return self.model_copy(update={"seal": hashlib.sha256(said.encode()).hexdigest()})
 
     @property
     def total(self) -> int:

@@ -1,34 +1,70 @@
-"""Receipts of purges: signed with an Ed25519 key, and checked again against the store and the bytes of its files.
+"""Plans and receipts of purges as files; receipts signed with an Ed25519 key, and checked again against the store's bytes.
 
 Signing needs the extra `memgraph-store[sign]`. Keys are PEM files, as `openssl genpkey -algorithm ed25519` makes them.
 """
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from memgraph.errors import InvalidInputError, UnsupportedError
-from memgraph.models import PurgeReceipt
+from memgraph.errors import ConflictError, InvalidInputError, UnsupportedError
+from memgraph.models import PurgePlan, PurgeReceipt
+from memgraph.textlines import utf8_lines
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-__all__ = ["count_in_file", "is_signed_by", "read", "require_key", "sign"]
+__all__ = ["count_in_file", "is_signed_by", "read", "read_plan", "require_key", "require_unchanged", "sign"]
 
 _BLOCK: Final = 1 << 20
 
 
 def read(data: bytes) -> PurgeReceipt:
-    """A receipt from its JSON. Raises InvalidInputError."""
-    from pydantic import ValidationError
-
+    """A receipt from its JSON, in any encoding that an import takes. Raises InvalidInputError, also if it names a field twice."""
     try:
-        return PurgeReceipt.model_validate_json(data)
-    except ValidationError:
+        return PurgeReceipt.model_validate_json(_json(data))
+    except ValueError:  # pydantic's, and json's
         raise InvalidInputError("is not the receipt of a purge", field="receipt") from None
+
+
+def read_plan(data: bytes) -> PurgePlan:
+    """A plan from its JSON, like a receipt. Raises InvalidInputError, ConflictError for one that was changed since it was made."""
+    try:
+        plan = PurgePlan.model_validate_json(_json(data))
+    except ValueError:
+        hint = "Make one with `memgraph plan-purge --out`."
+        raise InvalidInputError("is not a plan", field="plan", hint=hint) from None
+    require_unchanged(plan)
+    return plan
+
+
+def require_unchanged(plan: PurgePlan) -> None:
+    """Raise ConflictError for a plan whose seal is not that of what it says."""
+    if plan.seal != plan.sealed().seal:
+        raise ConflictError(
+            "the plan was changed since it was made, or is one of an older memgraph", hint="Make a new plan."
+        )
+
+
+def _json(data: bytes) -> bytes:
+    """JSON as UTF-8. Raises ValueError for what is none, and for an object that names something twice: readers may differ on it."""
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            raise ValueError("named twice")
+        return found
+
+    text = b"".join(utf8_lines(io.BytesIO(data)))
+    try:
+        json.loads(text, object_pairs_hook=once)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    return text
 
 
 def sign(receipt: PurgeReceipt, key: Path) -> PurgeReceipt:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from memgraph.backends.base import DAMAGED, Archivable, Scope
-from memgraph.errors import LegalHoldError, NotFoundError, StoreCorruptError, UnsupportedError
+from memgraph.errors import InvalidInputError, LegalHoldError, NotFoundError, StoreCorruptError, UnsupportedError
 from memgraph.memory import Memory
 from memgraph.models import BackupReport, Entry, RestoreReport, Status
 from memgraph.operations import Remember
@@ -22,7 +22,7 @@ def verify(path: str | Path) -> BackupReport:
     """Look at all of a backup, as the doctor does, compare it with what was written, and say what it holds. It is only read.
 
     Raises NotFoundError, StoreCorruptError for damage of any kind, StoreVersionError, and InvalidInputError for a store that
-    is no backup.
+    is no backup, or an empty file.
     """
     _require(path)
     with Memory.open(path, read_only=True, preload=False) as memory:
@@ -112,6 +112,8 @@ def _is_lost(held: Entry, there: Entry | None) -> bool:
 def _require(backup: str | Path) -> None:
     if not Path(backup).exists():
         raise NotFoundError(f"there is no backup at {backup}", hint="Check the path.")
+    if Path(backup).is_file() and not Path(backup).stat().st_size:
+        raise InvalidInputError(f"{backup} is empty, and no backup", field="path", hint="Use another backup.")
 
 
 def _files(memory: Memory) -> Archivable:

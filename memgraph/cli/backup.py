@@ -84,7 +84,7 @@ def _create(call: Call, file: str, force: bool) -> None:
         raise NotFoundError(
             f"there is no store at {settings['path']}", hint="Name the store with --store, or in MEMGRAPH_STORE."
         )
-    check_free(Path(file), force=force)
+    check_free(call, Path(file), force=force)
     with Memory.open(**settings, preload=False) as memory:
         made = memory.backup(file, force=force)
     call.show(made, lambda: _backup_lines(made, "made"))

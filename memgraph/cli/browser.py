@@ -131,7 +131,7 @@ def _browser_of(address: str) -> str:
 def _favourites(call: Call, path: Path, force: bool) -> None:
     from memgraph.browser import kit
 
-    check_free(path, force=force)
+    check_free(call, path, force=force)
     write_file(path, kit.favourites())
     count = len(kit.shipped())
     call.show(

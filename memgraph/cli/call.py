@@ -64,6 +64,12 @@ class Call:
 
         return resolve(self.store, self.namespace, primary=self.primary)
 
+    def is_new(self) -> bool:
+        """Whether the store is a file alone, and not there yet."""
+        settings = self.settings()
+        alone = settings.primary is None and "://" not in settings.store
+        return alone and settings.store != ":memory:" and not Path(settings.store).exists()
+
     def memory(self, *, create: bool = False) -> Memory:
         """The store, opened once and until the command ends. Unless `create`, one that is not there is NotFoundError."""
         if self.opened is not None:
@@ -74,8 +80,7 @@ class Call:
             self._log()
         settings = self.settings()
         arguments = settings.arguments()
-        alone = settings.primary is None and "://" not in settings.store
-        if alone and not create and settings.store != ":memory:" and not Path(settings.store).exists():
+        if not create and self.is_new():
             raise NotFoundError(
                 f"there is no store at {settings.store}",
                 hint="Write a first memory with `memgraph remember`, or name another store with --store or --primary.",

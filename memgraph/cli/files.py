@@ -1,43 +1,36 @@
-"""Files that commands write: whole or not at all, for their owner's eyes only."""
+"""Files that commands write for the user: what is asked of one before anything is done."""
 
 from __future__ import annotations
 
-import errno
-import os
-import tempfile
 from pathlib import Path
 
-from memgraph.cli.call import RefusedError
+import click
 
-__all__ = ["check_free", "write_file"]
+from memgraph.cli.call import Call, RefusedError
+from memgraph.errors import ConflictError
+from memgraph.inplace import require_apart, require_free, require_place, writing
+
+__all__ = ["check_free", "force_option", "write_file"]
+
+force_option = click.option("--force", is_flag=True, help="Replace a file that is there already.")
 
 
-def check_free(path: Path, *, force: bool) -> None:
-    """Raise RefusedError if there is a file already and nobody said that it may be replaced."""
-    if path.exists() and not force:
-        raise RefusedError(f"nothing was written: {path} is there already", "Choose another name, or pass --force.")
+def check_free(call: Call, path: Path, *, force: bool) -> None:
+    """Raise what speaks against a file: RefusedError if it is there and nobody said that it may be replaced.
 
-
-def require_place(path: Path) -> None:
-    """Raise OSError where `write_file` could not write."""
-    if not path.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "there is no folder", str(path.parent))
-    handle, name = tempfile.mkstemp(prefix=f".{path.name[:64]}.", dir=path.parent)
-    os.close(handle)
-    Path(name).unlink()
-    if path.is_dir():
-        raise IsADirectoryError(errno.EISDIR, "is a folder", str(path))
+    InvalidInputError and others if it is one of the store's own, or there is no place for it.
+    """
+    store = call.settings().arguments()["path"]
+    if store is not None:
+        require_apart(path, Path(store))
+    try:
+        require_free(path, force)
+    except ConflictError as error:
+        raise RefusedError(str(error), "Choose another name, or pass --force.") from None
+    require_place(path)
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Write a file beside its place, sync it, and move it there; on any failure nothing is left behind."""
-    handle, name = tempfile.mkstemp(prefix=f".{path.name[:64]}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    """Write a file: whole or not at all, for its owner's eyes only."""
+    with writing(path) as file:
+        file.write(data)

@@ -45,9 +45,11 @@ def hold_command(
     What a hold selects, now or later, cannot be purged, released, rewound or pruned. lift (or remove): the memories stay;
     the hold's own words for them are deleted with it.
     """
-    memory = call.memory()
     if (id is not None) != (action in ("lift", "remove")):
         raise click.UsageError("Give the ID of a hold to lift, and to nothing else.")
+    if action != "add" and (selector or subtree or reason):
+        raise click.UsageError("What a hold selects, --subtree and --reason go with add.")
+    memory = call.memory()
     if action == "list":
         holds = memory.holds()
         call.show(holds, lambda: _hold_lines(holds) if holds else ["no legal hold"])

@@ -11,7 +11,7 @@ import click
 
 from memgraph import checks
 from memgraph.cli.call import Call, pass_call, verb
-from memgraph.cli.files import check_free, write_file
+from memgraph.cli.files import check_free, force_option, write_file
 from memgraph.cli.options import given
 from memgraph.cli.output import can_draw, progress
 from memgraph.errors import NotFoundError
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 @click.option("--mermaid", is_flag=True, help="Print a Mermaid flowchart.")
 @click.option("--dot", is_flag=True, help="Print a graph in Graphviz's language.")
 @click.option("--width", type=click.IntRange(min=1), default=72, show_default=True, help="Columns for each text shown.")
-@click.option("--force", is_flag=True, help="Replace a file that is there already.")
+@force_option
 @pass_call
 def lineage_command(
     call: Call,
@@ -65,9 +65,9 @@ def lineage_command(
         raise click.UsageError("--force goes with --html.")
     if key_or_id is not None:
         key_or_id = checks.name(key_or_id, "key_or_id")
-    memory = call.memory()
     if html is not None:
-        check_free(Path(html), force=force)
+        check_free(call, Path(html), force=force)
+    memory = call.memory()
     lines = [memory.lineage(key_or_id)] if key_or_id is not None else _lines_of(call, memory, chosen)
     if html is not None:
         _write_page(call, _picture(memory, key_or_id, chosen, lines), Path(html))

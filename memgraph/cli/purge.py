@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from memgraph.cli.call import NOT_FOUND, PARTIAL, Call, is_terminal, pass_call, verb
-from memgraph.cli.files import require_place, write_file
+from memgraph.cli.files import check_free, force_option, write_file
 from memgraph.cli.options import build, by_option, selector_options, subtree_option, yes_option
 from memgraph.cli.output import facts
-from memgraph.errors import InvalidInputError
 from memgraph.views.plain import escape
 
 if TYPE_CHECKING:
@@ -25,9 +24,11 @@ if TYPE_CHECKING:
 @selector_options
 @subtree_option
 @click.option("--out", type=click.Path(dir_okay=False, writable=True), help="Write the plan to this file, for `purge`.")
+@force_option
 @pass_call
-def plan_purge_command(call: Call, selector: dict[str, Any], subtree: bool, out: str | None) -> None:
+def plan_purge_command(call: Call, selector: dict[str, Any], subtree: bool, out: str | None, force: bool) -> None:
     """Show what a purge would delete, without deleting. The plan holds ids and counts, but no content."""
+    _check_out(call, out, force)
     plan = _plan(call, selector, subtree)
     if out:
         write_file(Path(out), plan.model_dump_json(indent=2).encode() + b"\n")
@@ -56,6 +57,7 @@ def plan_purge_command(call: Call, selector: dict[str, Any], subtree: bool, out:
 )
 @click.option("--dry-run", is_flag=True, help="Only show what would be deleted.")
 @click.option("--out", type=click.Path(dir_okay=False, writable=True), help="Write the receipt to this file.")
+@force_option
 @by_option
 @click.option(
     "--key-file",
@@ -81,6 +83,7 @@ def purge_command(
     plan_file: str | None,
     dry_run: bool,
     out: str | None,
+    force: bool,
     by: str | None,
     key_file: str | None,
     texts: tuple[str, ...],
@@ -93,7 +96,7 @@ def purge_command(
     verify: look once more whether what a receipt is of is gone; exit code 1 if something was found.
     """
     if action is not None:
-        if receipt_file is None or plan_file or dry_run or out or subtree:
+        if receipt_file is None or plan_file or dry_run or out or force or subtree:
             raise click.UsageError("verify takes a receipt, what was selected, --grep and --key-file.")
         _verify(call, Path(receipt_file), selector, texts, key_file)
         return
@@ -103,6 +106,7 @@ def purge_command(
         raise click.UsageError(
             "A plan says already what to purge; leave out the other options, but the --text it was made by."
         )
+    _check_out(call, out, force)
     plan = _read_plan(Path(plan_file), selector.get("text")) if plan_file else _plan(call, selector, subtree)
     unknown = sorted(set(plan.selector.ids) - set(itertools.chain(*plan.ids.values())))
     if dry_run:
@@ -120,16 +124,16 @@ def purge_command(
         from memgraph.receipts import require_key
 
         require_key(Path(key_file))
-    if out:
-        require_place(Path(out))
     receipt = call.memory().purge(plan, by=by)
     if key_file:
         from memgraph.receipts import sign
 
         receipt = sign(receipt, Path(key_file))
-    if out:
-        write_file(Path(out), receipt.model_dump_json(indent=2).encode() + b"\n")
-    call.show(receipt, lambda: _receipt_lines(receipt, unknown))
+    try:
+        if out:
+            write_file(Path(out), receipt.model_dump_json(indent=2).encode() + b"\n")
+    finally:  # what was deleted cannot be deleted once more for the sake of its receipt
+        call.show(receipt, lambda: _receipt_lines(receipt, unknown))
     if plan_file:
         call.note(f"the plan in {plan_file} names what was purged: delete it")
     if unknown:
@@ -141,6 +145,13 @@ def purge_command(
 
 
 _SAMPLE: Final = 5  # memories that are shown before they are purged
+
+
+def _check_out(call: Call, out: str | None, force: bool) -> None:
+    if out:
+        check_free(call, Path(out), force=force)
+    elif force:
+        raise click.UsageError("--force goes with --out.")
 
 
 def _show_sample(call: Call, plan: PurgePlan) -> None:
@@ -185,8 +196,10 @@ def _verify(call: Call, path: Path, selector: dict[str, Any], texts: tuple[str, 
 
 
 def _verdict(signed: bool | None, receipt: PurgeReceipt) -> str | None:
+    if receipt.signature is None:
+        return None if signed is None else "none: the receipt is not signed"
     if signed is None:
-        return None if receipt.signature is None else "not looked at: name the key with --key-file"
+        return "not looked at: name the key with --key-file"
     return "good" if signed else "not by this key"
 
 
@@ -199,20 +212,13 @@ def _plan(call: Call, selector: dict[str, Any], subtree: bool) -> PurgePlan:
 
 
 def _read_plan(path: Path, text: str | None) -> PurgePlan:
-    from pydantic import ValidationError
-
-    from memgraph.models import PurgePlan
+    from memgraph.receipts import read_plan
     from memgraph.rules.selection import require_intact
 
-    try:
-        plan = PurgePlan.model_validate_json(path.read_bytes())
-        plan = plan if text is None else plan.with_text(text)
-        require_intact(plan)
-        return plan
-    except ValidationError:
-        raise InvalidInputError(
-            f"{path} is not a plan", field="plan", hint="Make one with `memgraph plan-purge --out`."
-        ) from None
+    plan = read_plan(path.read_bytes())
+    plan = plan if text is None else plan.with_text(text)
+    require_intact(plan)
+    return plan
 
 
 def _plan_lines(plan: PurgePlan) -> Iterator[str]:

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 from memgraph.cli.call import PARTIAL, Call, pass_call, say, verb
-from memgraph.cli.files import check_free, write_file
+from memgraph.cli.files import check_free, force_option, write_file
 from memgraph.cli.options import by_option, subtree_option, yes_option
 from memgraph.cli.output import progress
-from memgraph.errors import NotFoundError
 from memgraph.views.plain import escape
 
 if TYPE_CHECKING:
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from memgraph.models import ImportPlan
 
 _CHAT_FIELDS = "content, actor, session, valid_from, namespace, key, id"
-force_option = click.option("--force", is_flag=True, help="Replace a file that is there already.")
 
 
 @verb("export", "memgraph export backup.jsonl", "memgraph --namespace acme export acme.jsonl --subtree")
@@ -36,8 +34,8 @@ def export_command(call: Call, file: str, subtree: bool, force: bool) -> None:
     """
     if file == "-":
         raise click.UsageError("Give a file; /dev/stdout is one too, where there is such a thing.")
+    check_free(call, Path(file), force=force)
     memory = call.memory()
-    check_free(Path(file), force=force)
     with progress(call, "exporting") as advance:
         count = memory.export_to(file, subtree=subtree, progress=advance)
     call.show({"exported": count, "file": file}, lambda: [f"exported {count} operations"])
@@ -107,6 +105,8 @@ def import_command(
     if dry_run:
         _show(call, _rehearse(call, plan), None, bad)
         return
+    if call.is_new():
+        _rehearse(call, plan)  # what is refused makes no store
     memory = call.memory(create=True)
     held = memory.stats().store_entries
     planned = plan(memory) if held else None
@@ -141,14 +141,12 @@ def _rehearse(call: Call, plan: Callable[[Memory], ImportPlan]) -> ImportPlan:
     """What the import would do here; where there is no store yet, in an empty one in this process's memory."""
     from memgraph import Memory
 
-    try:
-        memory = call.memory()
-    except NotFoundError:
+    if call.is_new():
         settings = call.settings().arguments()
         here = {name: settings[name] for name in ("namespace", "max_clock_drift")}
         with Memory.open(":memory:", **here, preload=False) as empty:
             return plan(empty)
-    return plan(memory)
+    return plan(call.memory())
 
 
 def _mapping(text: str | None) -> dict[str, str]:
@@ -178,9 +176,9 @@ def graph_command(call: Call, file: str, format_: str, force: bool) -> None:
     """
     from memgraph.cli.graphfile import as_graphml, as_node_link, collect
 
-    memory = call.memory()
     if file != "-":
-        check_free(Path(file), force=force)
+        check_free(call, Path(file), force=force)
+    memory = call.memory()
     nodes, edges = collect(memory)
     data = as_graphml(nodes, edges) if format_ == "graphml" else json.dumps(as_node_link(nodes, edges), allow_nan=False)
     if file == "-":

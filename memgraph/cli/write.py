@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -178,8 +178,9 @@ def restore_command(
 ) -> None:
     """Bring a memory back.
 
-    One with a key comes back as a copy that becomes the key's current value, one without as it is. With --changeset all that
-    one took out of use comes back, as by `undo`. It shows first what is there and what would be.
+    One with a key comes back as a copy that becomes the key's current value, one without as it is; one that has expired as
+    a copy that no longer expires, once. With --changeset all that one took out of use comes back, as by `undo`. It shows
+    first what is there and what would be.
     """
     if sum(each is not None for each in (id, key, changeset)) != 1 or (to is not None and key is None):
         raise click.UsageError("Give an ID, or --key with or without --to, or --changeset.")
@@ -191,13 +192,18 @@ def restore_command(
     memory = call.memory()
     chosen: dict[str, Any] = given(id=id, key=key, to=None if to is None else _value_of(to))
     entry = memory.restorable(**chosen)
+    if entry.status == "active":
+        _show_written(call, entry)
+        call.note(f"nothing was changed; memory {entry.id} is active already")
+        return
     now = None if entry.key is None else memory.current(entry.key)
-    if not call.as_json:
-        call.note(f"before: {_told(now)}")
-        call.note(f"after:  {_told(entry)}")
+    lapsed = entry.expires_at is not None and entry.expires_at <= datetime.now(UTC)
+    unlimited = "; it would no longer expire" if lapsed else ""
+    call.note(f"before: {_told(now)}")
+    call.note(f"after:  {_told(entry)}{unlimited}")
     if dry_run:
         call.show(entry, lambda: entry_block(entry))
-        call.note(f"nothing was changed; this {entry.status.value} memory would be restored")
+        call.note(f"nothing was changed; this {entry.status.value} memory would be restored{unlimited}")
         return
     what = f"restore memory {entry.id}" + ("" if entry.key is None else f" as the value of key {entry.key!r}")
     call.confirm(what, yes=yes)

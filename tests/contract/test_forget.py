@@ -6,7 +6,7 @@ import pytest
 
 from memgraph import Memory
 from memgraph.errors import InvalidInputError, NotFoundError
-from memgraph.models import Filters, Selector
+from memgraph.models import Filters, Selector, Status
 from tests.conftest import FrozenClock
 
 
@@ -127,6 +127,31 @@ def test_a_restored_copy_has_no_past_expiry(memory: Memory, clock: FrozenClock) 
     later = memory.remember("b", key="j", ttl=60)
     memory.forget(key="j")
     assert memory.restore(later.id).expires_at == later.expires_at
+
+
+def test_an_expired_memory_without_a_key_is_restored_once(memory: Memory, clock: FrozenClock) -> None:
+    """As a copy that does not expire; while that is active there is nothing to restore. Its relations are no copies of it."""
+    other = memory.remember("other")
+    old = memory.remember("a", ttl=60, relates_to=[other.id])
+    assert memory.restore(old.id) == old, "not expired yet"
+    clock.advance(60)
+    assert memory.restorable(old.id).id == old.id
+    back = memory.restore(old.id)
+    assert (back.restores, back.status, back.expires_at) == (old.id, Status.ACTIVE, None)
+    assert memory.restorable(old.id).id == back.id
+    clock.advance()
+    acts = len(memory.audit())
+    assert memory.restore(old.id).id == back.id
+    assert memory.restore(back.id).id == back.id
+    assert sorted(entry.content for entry in memory.list()) == ["a", "other"]
+    assert len(memory.audit()) == acts, "nothing was done"
+    clock.advance()
+    memory.forget(back.id)
+    clock.advance()
+    again = memory.restore(old.id)
+    assert (again.restores, again.status) == (old.id, Status.ACTIVE)
+    assert memory.restore(old.id).id == again.id
+    assert memory.count() == 2
 
 
 def test_a_purged_memory_does_not_come_back(memory: Memory) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -349,6 +350,32 @@ def test_a_plan_whose_ids_were_changed_by_hand_is_refused(memory: Memory) -> Non
     assert memory.count() == 3
     memory.purge(plan)
     assert memory.count() == 0
+
+
+def test_a_plan_is_void_once_any_field_of_it_was_changed(memory: Memory) -> None:
+    """What somebody signs off must be what was counted; one without a seal is of an older memgraph."""
+    memory.remember_many([{"content": f"note {n}", "id": f"n{n}", "subject": "ann"} for n in range(3)])
+    plan = memory.plan_purge({"subject": "ann"})
+    other = {
+        "namespace": f"{memory.path}/below",
+        "subtree": True,
+        "selector": Selector(subject="bob"),
+        "store": "another",
+        "at": plan.at + timedelta(seconds=1),
+        "ids": {},
+        "by_kind": {"junk": 99},
+        "by_status": {"forgotten": 99},
+        "by_store": {"elsewhere": 99},
+        "digest": "0" * 64,
+        "selector_digest": "0" * 64,
+        "seal": "",
+    }
+    assert other.keys() == type(plan).model_fields.keys()
+    for name, value in other.items():
+        with pytest.raises((ConflictError, InvalidInputError)):
+            memory.purge(plan.model_copy(update={name: value}))
+    assert memory.count() == 3
+    assert memory.purge(type(plan).model_validate_json(plan.model_dump_json())).removed["memories"] == 3
 
 
 def test_what_verifies_a_purge_finds_its_tombstones_where_nothing_else_is_left(memory: Memory) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -168,6 +168,13 @@ def test_restore_of_a_keys_value(memory: Memory, clock: FrozenClock) -> None:
     assert memory.restore(key="k", to=second.version).content == "two"
     assert memory.restore(key="k", to=then).content == "one"
     assert memory.restorable(key="k", to=first.version).id == first.id
+    for future in (clock.now + timedelta(seconds=1), datetime(2999, 1, 1, tzinfo=UTC)):
+        for call in (memory.restore, memory.restorable):
+            with pytest.raises(InvalidInputError, match="future"):
+                call(key="k", to=future)
+    now = memory.current("k")
+    assert now is not None
+    assert memory.restorable(key="k", to=now.recorded_at) == now, "its version may run ahead of the clock"
     assert sum(entry.status is Status.ACTIVE for entry in memory.history("k")) == 1
     memory.forget(key="k")
     assert memory.restore(key="k").content == "one"

@@ -155,7 +155,8 @@ def test_every_verb_works_with_a_primary_alone(run: Run, ask: Ask, space: str, t
 
 
 def test_what_destroys_names_its_target_first_and_needs_a_yes(run: Run, ask: Ask, neo4j_server: Server) -> None:
-    id = ask("remember", "worthless", "--confidence", "0", "--key", "k")["id"]
+    id = ask("remember", "before", "--key", "k")["id"]
+    ask("remember", "worthless", "--confidence", "0", "--key", "k")
     ask("export", "out.jsonl")
     for words in (
         ["purge", "--everything"],

@@ -8,6 +8,7 @@ import os
 import shlex
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -296,8 +297,33 @@ def test_restore_to_a_version_or_a_time(ask: Callable[..., Any], run: Run) -> No
     run("restore", "--changeset", released["id"], "--yes")
     assert ask("current", "city")["content"] == "Porto"
     run("restore", "--key", "city", "--to", "2001-01-01T00:00:00Z", "--yes", code=3)
+    assert (
+        "lies in the future" in run("restore", "--key", "city", "--to", "2999-01-01T00:00:00Z", "--yes", code=2).stderr
+    )
+    run("restore", "--key", "city", "--to", "now", "--dry-run")
     for wrong in ((), ("x", "--key", "k"), ("x", "--to", then), ("--key", "city", "--to", "yesterday")):
         run("restore", *wrong, "--yes", code=2)
+
+
+def test_an_expired_memory_is_restored_once_and_told_to_expire_no_longer(
+    ask: Callable[..., Any], run: Run, store: Path
+) -> None:
+    with Memory.open(store, clock=lambda: time.time() - 60, preload=False) as memory:
+        for key in (None, "k"):
+            memory.remember("retain", id=f"of-{key}", key=key, ttl=30)
+    for id in ("of-None", "of-k"):
+        shown = run("restore", id, "--dry-run").stderr
+        assert "before: nothing\n" in shown
+        assert shown.count("it would no longer expire") == 2
+    copy = ask("restore", "of-None", "--yes")
+    assert (copy["restores"], copy["expires_at"]) == ("of-None", None)
+    for words in ((), ("--dry-run",), ("--yes",)):
+        again = run("restore", "of-None", *words)
+        assert f"{copy['id']} is active already" in again.stderr
+        assert copy["id"] in again.stdout
+    assert ask("restore", "of-None")["id"] == copy["id"]
+    assert ask("count") == {"count": 1}
+    assert "no longer expires" in " ".join(run("restore", "--help").stdout.split())
 
 
 def test_rewind_and_undo(ask: Callable[..., Any], run: Run) -> None:
@@ -349,7 +375,7 @@ def test_plan_and_purge(ask: Callable[..., Any], run: Run, store: Path) -> None:
     Path("copy.db").write_bytes(store.read_bytes())
     assert "another store" in run("purge", "--plan", "plan.json", "--yes", "--store", "copy.db", code=4).stderr
     assert ask("count", "--status", "any", "--store", "copy.db") == {"count": 2}
-    assert "no folder" in run("purge", "--plan", "plan.json", "--yes", "--out", "nowhere/r.json", code=1).stderr
+    assert "No such file" in run("purge", "--plan", "plan.json", "--yes", "--out", "nowhere/r.json", code=2).stderr
     receipt = ask("purge", "--plan", "plan.json", "--yes")
     assert receipt["removed"]["memories"] == 2
     assert ask("count", "--status", "any") == {"count": 0}
@@ -358,6 +384,33 @@ def test_plan_and_purge(ask: Callable[..., Any], run: Run, store: Path) -> None:
     Path("plan.json").write_text("{}")
     assert "not a plan" in run("purge", "--plan", "plan.json", "--yes", code=2).stderr
     run("purge", "--yes", code=2)
+
+
+def test_a_plan_is_of_its_store_wherever_that_is_named_from(
+    ask: Callable[..., Any], run: Run, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask("remember", "Porto", "--key", "city")
+    (tmp_path / "with a copy").mkdir()
+    Path("with a copy/memory.db").write_bytes(store.read_bytes())
+    Path("link.db").symlink_to(store)
+    for name in ("memory.db", "link.db"):
+        plan = ask("plan-purge", "--key", "city", "--store", name, "--out", "plan.json", "--force")
+        assert plan["store"] == str(store.resolve())
+    monkeypatch.chdir("with a copy")
+    assert "another store" in run("purge", "--apply", "../plan.json", "--yes", "--store", "memory.db", code=4).stderr
+    run("purge", "--apply", "../plan.json", "--yes", "--store", "../memory.db")
+
+
+def test_a_plan_that_somebody_changed_is_refused_before_it_is_shown(ask: Callable[..., Any], run: Run) -> None:
+    ask("remember", "Porto", "--key", "city")
+    ask("plan-purge", "--key", "city", "--out", "plan.json")
+    written = Path("plan.json").read_text()
+    for old, new in (('"fact": 1', '"junk": 99'), ('"local": 1', '"local": 99'), ('"seal"', '"at": null, "seal"')):
+        assert old in written
+        Path("plan.json").write_text(written.replace(old, new))
+        refused = run("purge", "--apply", "plan.json", "--dry-run", code=2 if "seal" in new else 4)
+        assert refused.stdout == ""
+    assert ask("count") == {"count": 1}
 
 
 def test_consolidate_status_stats_doctor(ask: Callable[..., Any], run: Run, store: Path) -> None:
@@ -450,7 +503,7 @@ def test_b062_the_graph_comes_back_whole(ask: Callable[..., Any], run: Run) -> N
     before = Path("g.graphml").read_bytes()
     run("graph", "g.graphml", code=4)
     assert Path("g.graphml").read_bytes() == before
-    run("graph", "no-such-folder/g.json", code=1)
+    run("graph", "no-such-folder/g.json", code=2)
     assert sorted(path.suffix for path in Path().iterdir() if path.name.startswith(".")) == []
 
 
@@ -549,6 +602,34 @@ def test_reading_makes_no_store(run: Run, store: Path) -> None:
     for command in (["list"], ["count"], ["search", "x"], ["status"], ["doctor"], ["purge", "--everything", "--yes"]):
         assert "there is no store" in run(*command, code=3).stderr
     assert not store.exists()
+
+
+def test_an_import_that_is_refused_makes_no_store(run: Run, store: Path) -> None:
+    Path("text.jsonl").write_text("no export")
+    Path("empty.jsonl").write_bytes(b"")
+    Path("talk.json").write_text('[{"content": 3}]')
+    with Memory.open("other.db", namespace="a", preload=False) as memory:
+        memory.remember("x")
+        memory.export_to("of-a.jsonl")
+    for words, code in (
+        (["text.jsonl"], 1),
+        (["empty.jsonl"], 1),
+        (["text.jsonl", "--strict"], 1),
+        (["of-a.jsonl", "-n", "b"], 2),
+        (["talk.json", "--format", "chat"], 2),
+    ):
+        run("import", *words, "--yes", code=code)
+        assert not store.exists(), words
+    assert run("import", "of-a.jsonl").stdout == "imported 1\n"
+
+
+def test_a_hold_is_selected_when_it_is_added_only(ask: Callable[..., Any], run: Run) -> None:
+    ask("remember", "x", "--subject", "ada")
+    hold = ask("hold", "add", "--subject", "ada", "--reason", "case 17")
+    for words in (["--subject", "bo"], ["--everything"], ["--subtree"], ["--reason", "case 17"]):
+        assert "go with add" in run("hold", "list", *words, code=2).stderr
+        assert "go with add" in run("hold", "lift", hold["id"], "--yes", *words, code=2).stderr
+    assert ask("hold", "list") == [hold]
 
 
 def test_quiet_leaves_the_answer(run: Run) -> None:

@@ -106,6 +106,10 @@ def test_wrong_usage_and_files_that_are_not_there(run: Run, store: Path) -> None
     run("backup", "verify", "no.backup", code=3)
     run("backup", "restore", "no.backup", "--yes", code=3)
     run("--store", "no.db", "backup", "create", "x", code=3)
+    Path("empty.backup").write_bytes(b"")
+    for command in (("backup", "verify", "empty.backup"), ("backup", "restore", "empty.backup", "--yes")):
+        assert "is empty, and no backup" in run(*command, code=2).stderr
+    assert Path("empty.backup").read_bytes() == b""
     run("backup", "verify", str(store), code=2)
     run("backup", "restore", str(store), "--yes", code=2)
     run("backup", "verify", "x", "--force", code=2)

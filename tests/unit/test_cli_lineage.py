@@ -77,7 +77,7 @@ def test_a_page_is_written_for_its_owner_and_never_over_a_file(ids: dict[str, st
     assert "<h1><bdi>subject ada</bdi></h1>" in Path("city.html").read_text(encoding="utf-8")
     run("lineage", ids["three"], "--html", "three.html")
     assert "<h1><bdi>Ada wants three rooms</bdi></h1>" in Path("three.html").read_text(encoding="utf-8")
-    run("lineage", "ada/city", "--html", "nowhere/city.html", code=1)
+    run("lineage", "ada/city", "--html", "nowhere/city.html", code=2)
     ask("remember", "once", "--id", "caf\u00e9")
     run("lineage", "cafe\u0301", "--html", "once.html")  # the same name, written in another way
 

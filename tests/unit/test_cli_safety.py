@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import contextlib
+import errno
 import json
 import os
 import signal
@@ -19,6 +21,7 @@ from click.testing import CliRunner, Result
 
 from memgraph import Filters, Memory
 from memgraph.cli.main import cli
+from memgraph.errors import InvalidInputError
 from memgraph.views.plain import columns, escape, graphemes
 
 Run = Callable[..., Result]
@@ -445,3 +448,108 @@ def test_a_purge_leaves_no_byte(run: Run, store: Path) -> None:
     run("search", canary)
     run("purge", "--key", f"{canary}/key", "--yes")
     assert not [path for path in store.parent.iterdir() if canary.encode() in path.read_bytes()]
+
+
+# ---- files that the user names
+
+
+WRITERS = (
+    ("plan-purge", "--everything", "--force", "--out"),
+    ("purge", "--everything", "--yes", "--force", "--out"),
+    ("export", "--force"),
+    ("graph", "--force"),
+    ("lineage", "k", "--force", "--html"),
+    ("backup", "create", "--force"),
+    ("browser", "favourites", "--force"),
+)
+UNFORCED = [tuple(word for word in command if word != "--force") for command in WRITERS]
+
+
+@pytest.mark.parametrize("command", WRITERS, ids=lambda command: command[0])
+def test_no_command_writes_over_the_store_or_its_companions(command: tuple[str, ...], run: Run, store: Path) -> None:
+    run("remember", "x", "--key", "k")
+    run("backup", "create", f"{store}.before-restore-1")
+    Path(f"{store}-purge-key").write_bytes(b"key")
+    Path("symbolic").symlink_to(store)
+    os.link(store, "hard")
+    (store.parent / "hard-key").hardlink_to(f"{store}-purge-key")
+    before = {path: path.read_bytes() for path in store.parent.iterdir()}
+    names = [f"{store}{end}" for end in ("", "-wal", "-shm", "-journal", "-purge-key", ".before-restore-1")]
+    for name in (*names, "data/../data/memory.db", "symbolic", "hard", "data/hard-key"):
+        assert "file of the store" in run(*command, name, code=2).stderr, name
+    assert {path: path.read_bytes() for path in store.parent.iterdir()} == before
+    assert len(contents(store)) == 1
+
+
+def test_an_export_in_python_does_not_write_over_the_store_either(store: Path) -> None:
+    with Memory.open(store, preload=False) as memory:
+        memory.remember("x")
+        for name in (store, f"{store}-wal"):
+            with pytest.raises(InvalidInputError, match="file of the store"):
+                memory.export_to(name)
+    assert len(contents(store)) == 1
+
+
+@pytest.mark.parametrize("command", UNFORCED, ids=lambda command: command[0])
+def test_a_file_that_is_there_is_replaced_by_force_only(command: tuple[str, ...], run: Run, store: Path) -> None:
+    """Before anything is done; and where it cannot be written nothing is done either."""
+    run("remember", "x", "--key", "k")
+    Path("out").write_text("mine")
+    Path("link").symlink_to("out")
+    for name in ("out", "link"):
+        refused = run(*command, name, code=4)
+        assert f"nothing was written: {name} is there already" in refused.stderr
+        assert "--force" in refused.stderr
+    run(*command, "no/such/folder/out", code=2)
+    assert Path("out").read_text() == "mine"
+    assert len(contents(store)) == 1
+    run(*command, "link", "--force")
+    assert Path("link").is_symlink()
+    assert Path("out").read_bytes() not in (b"", b"mine")
+    assert not [path for path in Path().iterdir() if path.name.endswith(".tmp")]
+
+
+@posix_only
+@pytest.mark.parametrize("command", UNFORCED, ids=lambda command: command[0])
+def test_a_pipe_is_written_into_and_stays_one(command: tuple[str, ...], run: Run, store: Path) -> None:
+    run("remember", "x", "--key", "k")
+    os.mkfifo("pipe")
+    if command[0] == "backup":
+        assert "no regular file" in run(*command, "pipe", code=2).stderr
+    else:
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            read = pool.submit(Path("pipe").read_bytes)
+            run(*command, "pipe")
+            assert len(read.result(60)) > 20
+    assert Path("pipe").is_fifo()
+
+
+def test_a_purge_that_was_cut_off_is_repeated_with_the_same_words(
+    run: Run, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("remember", "x", "--key", "k")
+    run("plan-purge", "--key", "k", "--out", "plan.json")
+    again = ("purge", "--apply", "plan.json", "--yes", "--out", "receipt.json")
+    with monkeypatch.context() as patch:
+        patch.setattr("memgraph.backends.local.backend.LocalBackend.purge", interrupted)
+        run(*again, code=130)
+    assert not Path("receipt.json").exists()
+    run(*again)
+    assert json.loads(Path("receipt.json").read_text())["removed"]["memories"] == 1
+
+
+def interrupted(*_: Any) -> None:
+    raise KeyboardInterrupt
+
+
+def test_a_receipt_that_cannot_be_written_is_shown(run: Run, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("remember", "x", "--key", "k")
+    monkeypatch.setattr("memgraph.inplace._put_in_place", full)
+    done = run("purge", "--key", "k", "--yes", "--out", "receipt.json", code=1)
+    assert "memories: 1" in done.stdout
+    assert "no room for receipt.json" in done.stderr
+    assert not Path("receipt.json").exists()
+
+
+def full(*_: Path) -> None:
+    raise OSError(errno.ENOSPC, "full")

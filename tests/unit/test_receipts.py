@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import subprocess
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from memgraph import Memory
 from memgraph.clock import version_floor
 from memgraph.errors import InvalidInputError
 from memgraph.operations import parse
-from memgraph.receipts import count_in_file, is_signed_by, read, sign
+from memgraph.receipts import count_in_file, is_signed_by, read, read_plan, sign
 from tests.unit.conftest import Run
 from tests.unit.test_cli import process
 
@@ -152,6 +153,16 @@ def test_from_the_command_line(ask: Callable[..., Any], run: Run, tmp_path: Path
     run(*apply, "--key-file", str(mine))
     said = ask("purge", "verify", str(receipt), "--subject", "ada", "--grep", CANARY, "--key-file", str(mine))
     assert (said["ok"], said["signed"]) == (True, True)
+    unsigned = json.loads(receipt.read_text()) | {"signature": None}
+    Path("unsigned.json").write_text(json.dumps(unsigned))
+    verify = ("purge", "verify", "unsigned.json", "--key-file", str(mine))
+    assert "the receipt is not signed" in run(*verify, code=1).stdout
+    assert ask(*verify, code=1)["signed"] is False
+    assert "signature" not in run("purge", "verify", "unsigned.json").stdout
+    assert (
+        "not by this key"
+        in run("purge", "verify", str(receipt), "--key-file", str(key(tmp_path, "x.pem")), code=1).stdout
+    )
     assert ask("audit")[-1]["by"] == "dpo"
     run("remember", CANARY)
     assert "something is left" in run("purge", "verify", str(receipt), "--grep", CANARY, code=1).stdout
@@ -172,3 +183,32 @@ def test_a_purge_without_the_extra_says_what_is_missing(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "memgraph-store[sign]" in done.stderr or "need the package" in done.stderr
     assert process("purge", "--help").returncode == 0
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
+def test_plans_and_receipts_are_read_as_any_shell_saves_them(encoding: str, run: Run, tmp_path: Path) -> None:
+    """Windows PowerShell makes UTF-16 with a mark and CRLF of a program's output."""
+    run("remember", CANARY, "--subject", "ada")
+    plan = run("--json", "plan-purge", "--subject", "ada").stdout
+    (tmp_path / "plan.json").write_bytes(plan.replace("\n", "\r\n").encode(encoding))
+    receipt = run("--json", "purge", "--apply", "plan.json", "--yes").stdout
+    (tmp_path / "receipt.json").write_bytes(receipt.replace("\n", "\r\n").encode(encoding))
+    assert "nothing is left" in run("purge", "verify", "receipt.json", "--subject", "ada").stdout
+
+
+def test_what_names_something_twice_is_neither_a_plan_nor_a_receipt(tmp_path: Path) -> None:
+    """One reader would take the first, and another the last."""
+    with Memory.open(":memory:", preload=False) as memory:
+        memory.remember(CANARY, subject="ada")
+        plan = memory.plan_purge({"subject": "ada"})
+        receipt = memory.purge(plan)
+    for written, take in ((receipt, read), (plan, read_plan)):
+        text = written.model_dump_json()
+        assert take(text.encode()) == written
+        name = next(iter(written.model_dump(mode="json")))
+        doubled = f'{{"{name}":"x",{text[1:]}'
+        nested = text.replace('{"memories":', '{"memories":0,"memories":').replace('{"fact":', '{"fact":0,"fact":')
+        for wrong in (doubled, nested, text[:-1], "[" * 100_000, text.encode("utf-32")):
+            assert wrong != text
+            with pytest.raises(InvalidInputError, match=r"is not (the receipt|a plan)"):
+                take(wrong if isinstance(wrong, bytes) else wrong.encode())

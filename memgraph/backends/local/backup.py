@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 from memgraph.backends.local.apply import newest_version
 from memgraph.checks import LEDGER, from_micros
 from memgraph.errors import InvalidInputError, StoreCorruptError
+from memgraph.inplace import is_special, require_apart, require_free
 from memgraph.models import BackupReport
 from memgraph.storage.sqlite import copy as files
 from memgraph.storage.sqlite import repair
@@ -24,16 +24,17 @@ if TYPE_CHECKING:
 __all__ = ["create", "describe"]
 
 _NOTE = ("meta", "backup")  # the row that says when a backup was made, and the digest of all the others
-_OURS = ("", "-wal", "-shm", "-journal")
 
 
 def create(store: LocalBackend, path: Path, force: bool) -> BackupReport:
     """Copy the store as it is at this instant into a file; ConflictError if that is there and not to be replaced."""
     where = store.database.where
     own = store.database.path
-    if own is not None and os.path.realpath(path) in {os.path.realpath(own) + suffix for suffix in _OURS}:
-        raise InvalidInputError("is a file of the store itself", field="path", hint="Name another file.")
-    files.require_free(path, force)
+    if own is not None:
+        require_apart(path, own)
+    require_free(path, force)
+    if is_special(path):
+        raise InvalidInputError(f"{path} is no regular file", field="path", hint="A backup must be one: name another.")
     if path.exists() and _is_store_in_use(path):
         raise InvalidInputError("is another store, and no backup", field="path", hint="Name another file.")
     with store.database.read(snapshot=False) as connection:

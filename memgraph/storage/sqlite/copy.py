@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import secrets
 import sqlite3
 from pathlib import Path
 
-from memgraph.errors import ConflictError, InvalidInputError, MemgraphError
-from memgraph.inplace import file_error, put_in_place
+from memgraph.inplace import replacing, require_free
 
-__all__ = ["digest", "require_free", "save", "staged"]
+__all__ = ["digest", "save", "staged"]
 
 
 def staged(connection: sqlite3.Connection) -> sqlite3.Connection:
@@ -46,37 +43,13 @@ def digest(connection: sqlite3.Connection, without: tuple[str, str]) -> str:
     return found.hexdigest()
 
 
-def require_free(target: Path, force: bool) -> None:
-    """Raise ConflictError if there is a file already and nobody said that it may be replaced."""
-    if target.is_dir():
-        raise InvalidInputError(f"{target} is a folder", field="path", hint="Name a file in it.")
-    if target.exists() and not force:
-        raise ConflictError(f"nothing was written: {target} is there already", hint="Choose another name, or force it.")
-
-
 def save(staged: sqlite3.Connection, target: Path, force: bool = False) -> None:
     """Write a staged copy to a file that only its owner can read: it is there whole and on the device, or not at all.
 
     The file is packed anew, row by row: no page of it keeps anything that was deleted. What is at `target` is replaced with
     `force`, else that is ConflictError. Raises StoreFullError, ReadOnlyError, InvalidInputError for a folder that is not there.
     """
-    target = Path(os.path.realpath(target))  # through a link, to what it names
     require_free(target, force)
-    beside = target.with_name(f".{target.name[:64]}.{secrets.token_hex(4)}.tmp")
-    try:
-        file = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-        os.close(file)
+    with replacing(target) as beside:
         staged.execute("vacuum into ?", (str(beside),))
-        file = os.open(beside, os.O_RDWR)
-        try:
-            os.fsync(file)
-        finally:
-            os.close(file)
         require_free(target, force)
-        put_in_place(beside, target)
-    except MemgraphError:
-        raise
-    except OSError as error:
-        raise file_error(error, target) from None
-    finally:
-        beside.unlink(missing_ok=True)
