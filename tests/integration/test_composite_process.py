@@ -59,6 +59,78 @@ def test_a_forked_child_writes_and_closes(neo4j_server: Server, tmp_path: Path, 
     memory.close()
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_child_forked_while_the_primary_was_away_judges_conditions_when_it_is_back(
+    neo4j_server: Server, tmp_path: Path, namespace: str
+) -> None:
+    proxy = Proxy(neo4j_server.port)
+    proxy.refuse()
+    memory = replica(tmp_path / "a.db", namespace, neo4j_server, proxy.uri)
+    memory.remember("a note")
+    until = time.monotonic() + 30
+    while memory.degraded is None and time.monotonic() < until:
+        time.sleep(0.02)
+    assert memory.degraded
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if not pid:
+        try:
+            os.read(reading, 1)
+            assert memory.degraded is None, "nothing is known of it here"
+            again(lambda: memory.remember("by the child", key="k", if_absent=True))
+            memory.close()
+        except BaseException as error:
+            print(f"child: {error!r}", file=sys.stderr)
+            os._exit(1)
+        os._exit(0)
+    proxy.heal()
+    os.write(writing, b"x")
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    memory.close()
+    proxy.close()
+
+
+AT_THE_END = """
+import sys
+from memgraph import Memory
+path, uri, namespace, user, password, what = sys.argv[1:]
+class Agent:
+    def __init__(self):
+        self.memory = Memory.open(path or None, primary=uri, auth=(user, password) if password else None, namespace=namespace)
+        self.memory.remember("a note", key="k")
+        self.memory.search("note")
+    def __del__(self):
+        try:
+            if what == "read":
+                self.memory.current("k")
+            elif what == "write":
+                self.memory.remember("the last")
+        except ImportError:
+            pass  # nothing is imported any more then
+        self.memory.close()
+        print("closed", flush=True)
+def held(agent):
+    yield agent
+    del agent
+agent = held(Agent()) if what == "generator" else Agent()
+if what == "generator":
+    next(agent)
+"""
+
+
+@pytest.mark.parametrize("what", ["close", "read", "write", "generator"])
+@pytest.mark.parametrize("beside_a_file", [True, False])
+def test_closing_while_the_interpreter_ends_comes_to_its_end(
+    neo4j_server: Server, tmp_path: Path, namespace: str, beside_a_file: bool, what: str
+) -> None:
+    """Other threads do not run any more then: who waits for one waits for ever."""
+    path = tmp_path / "a.db" if beside_a_file else ""
+    values = [path, neo4j_server.uri, namespace, *(neo4j_server.auth or ("", "")), what]
+    command = [sys.executable, "-c", AT_THE_END, *map(str, values)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout, done.returncode) == ("closed\n", 0), done.stderr
+
+
 def test_three_event_loops_in_a_row(neo4j_server: Server, tmp_path: Path, namespace: str) -> None:
     memory = AsyncMemory(replica(tmp_path / "a.db", namespace, neo4j_server))
 

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 from memgraph import Memory
 from memgraph.admin.backup import restore
+from memgraph.backends.base import Scope
 from memgraph.backends.composite import pending
 from memgraph.cli.main import cli
 from memgraph.errors import LegalHoldError, UnavailableError
@@ -321,6 +322,36 @@ def test_a_receipt_names_what_the_primary_does_not_reach_whether_it_is_away_or_n
     a.memory.sync()
     check = a.memory.verify_purge(receipt)
     assert (check.ok, set(check.not_reached)) == (True, set(in_touch_with))
+
+
+@pytest.mark.parametrize("when", ["while it is planned", "while it is carried out", "before the pull after it"])
+def test_a_purge_in_whose_middle_the_primary_dies_is_done_here_and_finished_later(
+    laptop: Callable[..., Laptop], neo4j_server: Server, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    a = laptop("a", timeout=2.0, deadline=2.0)
+    a.memory.remember(CANARY, id="n", subject="ann")
+    synced(a.memory)
+    hooked, name = {
+        "while it is planned": (a.link.pusher, "plan_purge"),
+        "while it is carried out": (a.link.pusher, "purge"),
+        "before the pull after it": (a.link, "pull"),
+    }[when]
+    real = getattr(hooked, name)
+
+    def die_first(*values: Any, **named: Any) -> Any:
+        cut(a)
+        a.cable.cut()
+        return real(*values, **named)
+
+    monkeypatch.setattr(hooked, name, die_first)
+    receipt = a.memory.purge({"subject": "ann"})
+    assert receipt.removed["memories"] == 1
+    assert a.local.count(Scope(a.memory.path), ANY, a.memory._now()) == 0
+    monkeypatch.undo()
+    back(a)
+    synced(a.memory)
+    assert nodes(neo4j_server, a.memory.path) == []
+    assert a.memory.verify_purge(receipt, {"subject": "ann"}).ok
 
 
 def test_without_the_extra_the_receipt_of_a_text_purge_promises_nothing(

@@ -12,9 +12,11 @@ import pytest
 
 from memgraph import Memory
 from memgraph.backends.base import Scope
+from memgraph.backends.composite import link
 from memgraph.backends.neo4j.backend import Neo4jBackend
 from memgraph.errors import AuthError, ConflictError, MemgraphError, UnavailableError
 from memgraph.models import Filters, Status
+from memgraph.storage import bolt
 from tests.integration.conftest import OwnServer
 from tests.integration.replicas import (
     Laptop,
@@ -295,7 +297,11 @@ def test_whoever_waits_for_a_primary_that_dies_waits_one_deadline(laptop: Callab
 
 
 @pytest.mark.timeout(900)  # its server may start first
-def test_wrong_credentials_are_shown_and_tried_once(own: OwnServer, tmp_path: Path, namespace: str) -> None:
+def test_wrong_credentials_are_shown_and_tried_once(
+    own: OwnServer, tmp_path: Path, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bolt, "_REFUSED_FOR", 3600)  # a busy machine may need longer for this test than they rest
+    monkeypatch.setattr(link, "_PAUSE", 3600)
     proxy = Proxy(own.server.port)
     memory = Memory.open(
         tmp_path / "a.db", primary=proxy.uri, auth=("neo4j", "not-the-password"), namespace=namespace, preload=False
@@ -314,10 +320,61 @@ def test_wrong_credentials_are_shown_and_tried_once(own: OwnServer, tmp_path: Pa
     assert "credentials" in (status.error or "")
     assert (status.queued, proxy.logons) == (5, 1)
     memory.close()
+    impatient = Memory.open(
+        tmp_path / "a.db",
+        primary=proxy.uri,
+        auth=("neo4j", "not-the-password"),
+        namespace=namespace,
+        write_concern="primary",
+    )
+    with pytest.raises(AuthError, match="durable here and stays queued") as refused:
+        impatient.remember("note 5", id="told")
+    assert "Do not write it again" in str(refused.value.hint)
+    impatient.close()
     right = Memory.open(tmp_path / "a.db", primary=proxy.uri, auth=own.server.auth, namespace=namespace)
     synced(right)
-    assert len(right.list()) == 5
+    assert len(right.list()) == 6
     right.close()
+    proxy.close()
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("beside_a_file", [True, False])
+def test_credentials_that_somebody_else_had_locked_are_tried_again(
+    own: OwnServer, tmp_path: Path, namespace: str, beside_a_file: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neo4j locks a user for some seconds after three failures, whoever they were of."""
+    monkeypatch.setattr(bolt, "_REFUSED_FOR", 1.0)
+    monkeypatch.setattr(link, "_PAUSE", 1.5)
+    proxy = Proxy(own.server.port)
+    path = tmp_path / "a.db" if beside_a_file else None
+    memory = Memory.open(path, primary=proxy.uri, auth=own.server.auth, namespace=namespace)
+    memory.remember("a note", key="k")
+
+    def locked_out() -> bool:
+        for _ in range(4):
+            with pytest.raises(AuthError):
+                Neo4jBackend(own.server.uri, auth=("neo4j", "not-the-password"), timeout=20)
+        proxy.cut()
+        try:
+            memory.current("k")
+        except AuthError:
+            return True
+        except UnavailableError:
+            pass
+        return False
+
+    assert any(locked_out() for _ in range(20))
+
+    def answered() -> None:
+        try:
+            found = memory.current("k")
+        except AuthError:
+            raise AssertionError from None
+        assert (found.content, found.degraded) == ("a note", None)
+
+    again(answered)
+    memory.close()
     proxy.close()
 
 
@@ -402,6 +459,49 @@ def test_a_restored_primary_that_others_have_filled_again_is_noticed(
     for each in (a, b, c):
         assert contents(each.memory).keys() == wanted
         assert each.memory.sync_diff().equal
+
+
+@pytest.mark.parametrize("synced_before", [True, False])
+def test_a_primary_that_was_restored_while_nobody_looked_is_noticed_by_the_first_push(
+    laptop: Callable[..., Laptop], neo4j_server: Server, synced_before: bool
+) -> None:
+    """Our own writes soon hide what its number shows."""
+    a = laptop("a")
+    a.memory.remember("before the copy", id="z")
+    synced(a.memory)
+    space = a.memory.path
+    (number,) = (row["n"] for row in cypher(neo4j_server, "MATCH (f:Feed {namespace: $s}) RETURN f.n AS n", s=space))
+    for n in range(5):
+        a.memory.remember(f"acknowledged {n}", id=f"a{n}")
+        a.link.push()
+    if synced_before:
+        synced(a.memory)
+    cypher(neo4j_server, "MATCH (m:Memory {namespace: $s}) WHERE m.id <> 'z' DETACH DELETE m", s=space)
+    cypher(neo4j_server, "MATCH (f:Feed {namespace: $s}) SET f.n = $n", s=space, n=number)
+    for n in range(8):
+        a.memory.remember(f"since then {n}", id=f"b{n}")
+        a.link.push()
+    wanted = {"z", *(f"a{n}" for n in range(5)), *(f"b{n}" for n in range(8))}
+    assert {entry.id for entry in a.memory.list()} == wanted, "what is here answers until it is sent again"
+    synced(a.memory)
+    assert set(nodes(neo4j_server, space)) == wanted
+    assert a.memory.sync_diff().equal
+    pulled = a.memory.sync()
+    assert (pulled.pushed, pulled.pulled) == (0, 0), "and that is over"
+
+
+def test_what_a_file_held_before_it_had_a_primary_is_there_from_the_first_read(
+    laptop: Callable[..., Laptop], tmp_path: Path, namespace: str
+) -> None:
+    with Memory.open(tmp_path / "a.db", namespace=namespace) as alone:
+        alone.remember("from before", id="old", key="k")
+    a = laptop("a")
+    assert [entry.id for entry in a.memory.list()] == ["old"]
+    assert a.memory.current("k").id == "old"
+    with pytest.raises(ConflictError):
+        again(lambda: a.memory.remember("another", key="k", if_absent=True))
+    synced(a.memory)
+    assert a.memory.get("old").degraded is None
 
 
 @pytest.mark.parametrize("others", [False, True], ids=["by our own push", "by others"])

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import os
+import signal
 import sys
 from pathlib import Path
 
 import pytest
 
-from memgraph import Memory
+from memgraph import AsyncMemory, Memory
 from memgraph.models import Filters
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
@@ -128,3 +130,24 @@ def test_a_child_of_a_store_just_opened_can_read_its_graph(tmp_path: Path) -> No
         memory.remember("a", key="k")
         join([in_child(functools.partial(memory.lineage, "k"))])
         memory.close()
+
+
+def test_a_child_awaits_what_its_parent_has_awaited(tmp_path: Path) -> None:
+    """A pool of threads believes that those of the parent are there."""
+    memory = AsyncMemory(Memory.open(tmp_path / "memory.db"))
+    below = memory.namespace("below")
+
+    async def use(space: AsyncMemory, text: str) -> int:
+        await space.remember(text)
+        return await space.count()
+
+    assert asyncio.run(use(memory, "by the parent")) == 1
+
+    def work() -> None:
+        signal.alarm(60)
+        assert asyncio.run(use(memory, "by the child")) == 2
+        assert asyncio.run(use(below, "by the child")) == 1
+
+    join([in_child(work)])
+    assert asyncio.run(use(memory, "by the parent again")) == 3
+    asyncio.run(memory.close())

@@ -408,6 +408,23 @@ def test_a_database_that_was_replaced_is_not_written_to_blindly(neo4j_version: s
             driver.execute_query("MATCH (s:Store) DELETE s")
 
 
+def test_a_condition_is_judged_on_a_machine_whose_clock_is_far_behind(
+    neo4j_server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def behind() -> float:
+        return time.time() - 3600
+
+    with Memory(Neo4jBackend(neo4j_server.uri, auth=neo4j_server.auth, timeout=20), namespace=f"behind{RUN}") as right:
+        right.remember("by a right clock", key="k", id="a")
+        monkeypatch.setattr(writer, "machine_time", behind)
+        slow = Neo4jBackend(neo4j_server.uri, auth=neo4j_server.auth, timeout=20, clock=behind)
+        with Memory(slow, namespace=right.path, clock=behind) as memory:
+            entry = memory.remember("by a slow clock", key="other", if_absent=True)
+            memory.remember("since", key="k", expected_version=right.current("k").version)
+            assert memory.purge({"ids": [entry.id]}).removed["memories"] == 1
+        assert right.current("k").content == "since"
+
+
 @pytest.mark.parametrize("kind", ["server", "composite"])
 def test_signals_that_raise_in_the_main_thread_hurt_nobody_else(
     neo4j_server: Server, tmp_path: Path, kind: str

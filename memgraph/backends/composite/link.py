@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import threading
 import time
+import weakref
 from collections.abc import Mapping, Sequence
 from time import time as machine_time
 from typing import Any, Final
@@ -50,6 +52,7 @@ _TRIES: Final = 3  # of a unit that may be what the primary fails at
 _SOON: Final = (
     2.0  # seconds after a first read until the first pull: a process of a moment, such as a command, begins none
 )
+_links: weakref.WeakSet[Link] = weakref.WeakSet()
 _CONNECTION: Final = (AuthError, StoreVersionError, UnsupportedError, ReadOnlyError, ClosedError)
 
 
@@ -86,8 +89,9 @@ class Link:
         self._tries: dict[int, int] = {}
         self._numbers: dict[str, int] = {}  # of feeds, when something was pushed last
         self._closed = False
-        self._coupled = False
+        self._coupled = self._ending = False
         self._fresh()
+        _links.add(self)
 
     def _fresh(self) -> None:
         self._pid = os.getpid()
@@ -166,7 +170,7 @@ class Link:
                     self._thread.start()
 
     def _run(self) -> None:
-        while not self._closed:
+        while not self._closed and not self._ending:
             self._wake.clear()
             try:
                 pause = self._step()
@@ -191,7 +195,7 @@ class Link:
         if self.breaker.state == "open":
             if self.problem is None:
                 self._rest(self.breaker.delay())
-            if self._closed:
+            if self._closed or self._ending:
                 return 0.0
             self._probe()
         self._gather()
@@ -210,7 +214,7 @@ class Link:
 
     def _rest(self, seconds: float) -> None:
         until = time.monotonic() + seconds
-        while not self._closed and (left := until - time.monotonic()) > 0:
+        while not self._closed and not self._ending and (left := until - time.monotonic()) > 0:
             time.sleep(min(left, 0.1))
 
     def _probe(self) -> None:
@@ -276,6 +280,16 @@ class Link:
                 self._progress.pulse()
         except MemgraphError:
             pass  # it answers, and the push will hear of this itself
+
+    def pause(self) -> None:
+        """End the thread, until there is work again."""
+        thread = self._thread
+        if self._pid == os.getpid() and thread is not None and thread is not threading.current_thread():
+            self._ending = True
+            self._urgent.set()
+            self._wake.set()
+            thread.join(timeout=1.0)
+            self._ending = False
 
     def close(self, patience: float) -> None:
         """Push what can be pushed within `patience` seconds, then stop."""
@@ -503,6 +517,13 @@ class Link:
         except UnavailableError as error:
             self.breaker.fail(str(error))
         return not self.outbox.waits(number, scope)
+
+
+@atexit.register
+def _pause_all() -> None:
+    """No thread is to be in the middle of anything when the interpreter ends: what it holds then is never given back."""
+    for link in list(_links):
+        link.pause()
 
 
 def _of_connection(error: MemgraphError) -> bool:

@@ -43,6 +43,7 @@ from memgraph.rules.reached import COPIES, NAMES_WAIT, QUEUED, beside_a_primary,
 from memgraph.rules.selection import same_set
 from memgraph.storage.sqlite.database import Database
 from memgraph.storage.sqlite.schema import SCHEMA_VERSION
+from memgraph.threads import is_alone
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -126,7 +127,7 @@ class LocalBackend:
 
     def finish_loading(self) -> None:
         """Let the thread that loads the graph finish: what it has half imported could not be imported in a forked child."""
-        if self._preloading is not None:
+        if self._preloading is not None and not is_alone():
             self._preloading.join(timeout=10)
             self._preloading = None
 
