@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, TypeVar
 
 from memgraph import checks, interchange
-from memgraph.backends.base import Backend, Scope
+from memgraph.backends.base import Backend, Replica, Scope
 from memgraph.clock import millis
 from memgraph.errors import ClockDriftError, ConflictError, InvalidInputError, LegalHoldError
 from memgraph.ledger import Ledger
 from memgraph.models import Entry, ImportPlan, Selector, Status
-from memgraph.operations import Operation, Purge, Remember, Retire, Unknown, names
+from memgraph.operations import Operation, Purge, Remember, Retire, Unknown, entry_of, names
 from memgraph.rules import tombstones
 from memgraph.textlines import Skip
 
-__all__ = ["Importing", "taken"]
+__all__ = ["Importing", "parted", "taken"]
 
 T = TypeVar("T")
 _PAGE: Final = 1000
@@ -64,7 +64,8 @@ class Importing:
             for page in pages
             for space, writes in _written(page).items()
         )
-        return ImportPlan(new=new, purged=self.purged(buried))
+        dead = len(self.dead())
+        return ImportPlan(new=new - dead, purged=self.purged(buried), dead=dead)
 
     def purged(self, buried: list[dict[str, Any]]) -> int:
         """How many memories are here that its tombstones take."""
@@ -74,6 +75,16 @@ class Importing:
         everything = Selector(everything=True)
         here = (entry for space in spaces for entry in self.backend.select(Scope(space), everything, self.now))
         return len({(entry.namespace, entry.id) for _, entry in tombstones.hits(buried, here)})
+
+    def dead(self) -> frozenset[tuple[str, str]]:
+        """Its memories that were purged here, by namespace and id: they stay so."""
+        found = [item for item in map(self._moved, self.items) if isinstance(item, Remember)]
+        here = self.backend.here if isinstance(self.backend, Replica) else self.backend
+        tombs = [item for space in {each.namespace for each in found} for item in _tombstones(here, space)]
+        if not any("tombstone" in item for item in tombs):
+            return frozenset()
+        entries = (entry_of(each, self.now, ()) for each in found)
+        return frozenset((entry.namespace, entry.id) for _, entry in tombstones.hits(tombs, entries))
 
     def _comes_from(self, space: str) -> bool:
         return self.header.subtree or space == self.header.namespace
@@ -175,6 +186,25 @@ class Importing:
         return line is None or all(
             event.version < operation.version for event in line.events if event.id == operation.id
         )
+
+
+def _tombstones(backend: Backend, space: str) -> Iterator[dict[str, Any]]:
+    """Those of a namespace, and the secrets that they were made with."""
+    for item in backend.operations(Scope(space)):
+        if not isinstance(item, dict):
+            return
+        yield item
+
+
+def parted(
+    page: Iterable[Operation | Unknown], dead: Set[tuple[str, str]]
+) -> tuple[list[Operation | Unknown], list[Operation | Unknown]]:
+    """The operations about memories that are dead here, and the others."""
+    found: tuple[list[Operation | Unknown], list[Operation | Unknown]] = [], []
+    for each in page:
+        about = [] if isinstance(each, Unknown) else names(each)
+        found[not any((each.namespace, id) in dead for id in about)].append(each)
+    return found
 
 
 def taken(backend: Backend, namespace: str, writes: Mapping[str, tuple[str, str | None]], now: datetime) -> set[str]:

@@ -1455,17 +1455,29 @@ class Memory:
         Raises StoreCorruptError, StoreVersionError, ClockDriftError, InvalidInputError, and ConflictError where an id names
         other content here.
         """
+        from memgraph.importing import parted
+        from memgraph.ledger import reach
+
         importing = self._importing(path, move, skip)
         buried, pages = importing.admitted(skip)
         purged = importing.purged(buried)
+        dead = importing.dead()
         gone = self._backend.bury(buried) if buried else 0
+        key, below, begun = f"import {new_id()}", reach(importing.header.subtree), False
         changed = applied = 0
         for page in pages:
-            changed += self._backend.apply(page)
+            if changed and not begun:  # there is more than one page: who is killed in between leaves this
+                self._ledger.note("import begun", self._operator(by), below, key)
+                begun = True
+            lost, others = parted(page, dead)
+            changed += self._backend.apply(others)
+            if lost:  # they die here, which is no news
+                self._backend.apply(lost)
             applied += len(page)
             if progress is not None:
                 progress(applied)
-        self._note_import(changed + gone, by, importing.header.subtree, purged)
+        counts = {"purged": purged, "purged before": len(dead)}
+        self._note_import(changed + gone, by, {name: count for name, count in counts.items() if count} | below, key)
         return changed
 
     def _importing(self, path: str | Path, move: bool, skip: Skip | None) -> Importing:
@@ -1476,13 +1488,12 @@ class Memory:
         latest = int((self._clock() + self._max_clock_drift) * 1000)
         return Importing(self._backend, self._namespace, self._root, header, items, bool(move), self._now(), latest)
 
-    def _note_import(self, news: int, by: str | None, subtree: bool = False, purged: int = 0) -> None:
+    def _note_import(
+        self, news: int, by: str | None, details: dict[str, Any] | None = None, key: str | None = None
+    ) -> None:
         """Write down that an import brought something; one that changed nothing leaves no trace."""
-        from memgraph.ledger import reach
-
         if news:
-            told = {"news": news} | ({"purged": purged} if purged else {})
-            self._ledger.note("import", self._operator(by), told | reach(subtree))
+            self._ledger.note("import", self._operator(by), {"news": news} | (details or {}), key)
 
     def backup(self, path: str | Path, *, force: bool = False) -> BackupReport:
         """Write the whole store, every namespace as it is at this instant, to a file; returns what it holds.

@@ -419,11 +419,13 @@ class Change(Value):
 class ImportPlan(Value):
     """What an import would do.
 
-    new: memories that are not here. purged: memories here that were purged where the file comes from, and would be here.
+    new: memories that are not here. purged: memories here that were purged where the file comes from, and would be here. dead:
+    memories of the file that were purged here, and stay so.
     """
 
     new: int
     purged: int = 0
+    dead: int = 0
 
 
 class ChangeSet(Value):

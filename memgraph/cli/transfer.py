@@ -105,34 +105,35 @@ def import_command(
     if dry_run:
         _show(call, _rehearse(call, plan), None, bad)
         return
-    if call.is_new():
-        _rehearse(call, plan)  # what is refused makes no store
+    rehearsed = _rehearse(call, plan) if call.is_new() else None  # what is refused makes no store
     memory = call.memory(create=True)
     held = memory.stats().store_entries
-    planned = plan(memory) if held else None
+    planned = rehearsed or plan(memory)
     bad.clear()  # the import tells of them once more
-    if planned is not None:
+    if held:
         deletes = f", which deletes {planned.purged} memories for good," if planned.purged else ""
         call.confirm(f"import {planned.new} new memories{deletes} into a store that holds {held} memories", yes=yes)
     _show(call, planned, into(memory), bad)
 
 
-def _show(call: Call, plan: ImportPlan | None, done: int | None, bad: list[tuple[int, str]]) -> None:
+def _show(call: Call, plan: ImportPlan, done: int | None, bad: list[tuple[int, str]]) -> None:
     """What was imported (done: None for a dry run), and what was not and why: exit code 6 if there is such."""
-    purged = plan.purged if plan else 0
-    count = done if done is not None or plan is None else plan.new
+    purged, dead = plan.purged, plan.dead
+    count = plan.new if done is None else done
 
     def lines() -> Iterator[str]:
         yield f"imported {done}" if done is not None else f"{count} would be new; nothing was changed"
         if purged:
             verb = "were" if done is not None else "would be"
             yield f"{purged} memories {verb} deleted for good, as they were purged where it comes from"
+        if dead:
+            yield f"{dead} memories of the file were purged here, and stay so"
         if bad:
             yield f"{len(bad)} lines {'were left out' if done is not None else 'cannot be taken'}:"
         yield from (f"  line {number}: {escape(reason)}" for number, reason in bad)
 
     left_out = [{"line": number, "reason": reason} for number, reason in bad]
-    call.show({"imported": count, "purged": purged, "dry_run": done is None, "left_out": left_out}, lines)
+    call.show({"imported": count, "purged": purged, "dead": dead, "dry_run": done is None, "left_out": left_out}, lines)
     if bad:
         click.get_current_context().exit(PARTIAL)
 

@@ -124,6 +124,50 @@ def test_a_damaged_file_changes_nothing(memory: Memory, spare: Memory, clock: Fr
         spare.import_from(tmp_path / "no-such-file")
 
 
+def test_an_import_tells_what_of_it_stays_dead(
+    memory: Memory, clock: FrozenClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was purged here is refused, and is no news."""
+    with Memory.open(":memory:", namespace=memory.path, clock=clock) as elsewhere:
+        elsewhere.remember("the canary", id="late", subject="ann")
+        elsewhere.remember("another", id="second", subject="bob")
+        elsewhere.remember("a bystander", id="other")
+        elsewhere.relate("late", "other")
+        elsewhere.feedback("late", 1.0)
+        elsewhere.export_to(tmp_path / "old.jsonl")
+    clock.advance()
+    memory.purge({"subject": "ann"})
+    memory.purge({"ids": ["second"]})
+    clock.advance()
+    planned = memory.plan_import(tmp_path / "old.jsonl")
+    assert (planned.new, planned.dead, planned.purged) == (1, 2, 0)
+    assert memory.import_from(tmp_path / "old.jsonl") == 1
+    assert [entry.id for entry in memory.list({"status": "any"})] == ["other"]
+    assert memory.import_from(tmp_path / "old.jsonl") == 0
+    (act,) = (each for each in memory.audit() if each.what == "import")
+    assert act.details == {"news": 1, "purged before": 2}
+
+
+def test_an_import_that_is_cut_off_is_in_the_audit(
+    memory: Memory, clock: FrozenClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Memory.open(":memory:", namespace=memory.path, clock=clock) as elsewhere:
+        elsewhere.remember_many([{"content": f"note {n}", "id": f"n{n}"} for n in range(5)])
+        elsewhere.export_to(tmp_path / "old.jsonl")
+    monkeypatch.setattr("memgraph.importing._PAGE", 2)
+
+    def pull_the_plug(number: int) -> None:
+        if number == 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        memory.import_from(tmp_path / "old.jsonl", progress=pull_the_plug, by="ops")
+    assert [(act.what, act.by) for act in memory.audit()] == [("import begun", "ops")]
+    memory.import_from(tmp_path / "old.jsonl", by="ops")
+    assert [act.what for act in memory.audit()] == ["import begun", "import"]
+    assert memory.count() == 5
+
+
 def test_an_import_keeps_to_its_namespace(make_memory: Callable[..., Memory], tmp_path: Path) -> None:
     """An export of one namespace says nothing of its neighbours; a subtree holds the descendants."""
     a, below, b = make_memory("a"), make_memory("a", "below"), make_memory("b")

@@ -84,7 +84,7 @@ class Database:
         self, path: Path | None, *, durability: str = "full", lock_timeout: float = 10.0, read_only: bool = False
     ) -> None:
         self.path = path.resolve() if path is not None and path.is_symlink() else path  # what lies beside it is one
-        self.where = ":memory:" if path is None else str(path)
+        self.where = ":memory:" if self.path is None else str(self.path)
         self.durability = durability
         self.lock_timeout = lock_timeout
         self.read_only = read_only
