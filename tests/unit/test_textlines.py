@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +34,9 @@ MAPPING = {"content": "text", "actor": "who"}
 
 
 @pytest.fixture
-def memory(tmp_path: Path) -> Memory:
-    return Memory.open(":memory:")
+def memory() -> Iterator[Memory]:
+    with Memory.open(":memory:") as memory:
+        yield memory
 
 
 @pytest.fixture

@@ -98,8 +98,13 @@ class Database:
         self._idle: deque[sqlite3.Connection] = deque()
         try:
             self._open()
-        except sqlite3.Error as error:
-            raise translate(error, self.where) from None
+        except BaseException as error:
+            for connection in (*self._idle, self._writer):
+                if connection is not None:
+                    connection.close()
+            if isinstance(error, sqlite3.Error):
+                raise translate(error, self.where) from None
+            raise
         _DATABASES.add(self)
 
     # ---- opening
@@ -220,7 +225,11 @@ class Database:
             return self._configured(uri)
         try:
             connection = self._configured(uri)
-            connection.execute("select count(*) from sqlite_master").fetchone()
+            try:
+                connection.execute("select count(*) from sqlite_master").fetchone()
+            except sqlite3.Error:
+                connection.close()
+                raise
             return connection
         except sqlite3.OperationalError:  # the folder does not let SQLite make the file that readers share
             wal = Path(f"{self.path}-wal")
@@ -253,6 +262,9 @@ class Database:
             error = sqlite3.DatabaseError("its schema is no text")
             error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
             raise error from None
+        except sqlite3.Error:
+            connection.close()
+            raise
         return connection
 
     # ---- reading
