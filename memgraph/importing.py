@@ -59,13 +59,12 @@ class Importing:
     def plan(self, skip: Skip | None) -> ImportPlan:
         """What it would do; raises what `admitted` raises."""
         buried, pages = self.admitted(skip)
-        new = sum(
-            len(writes) - len(self.backend.get(space, list(writes), self.now))
-            for page in pages
-            for space, writes in _written(page).items()
-        )
-        dead = len(self.dead())
-        return ImportPlan(new=new - dead, purged=self.purged(buried), dead=dead)
+        dead, new = self.dead(), 0
+        for page in pages:
+            for space, writes in _written(page).items():
+                known = self.backend.get(space, list(writes), self.now)
+                new += sum(id not in known and (space, id) not in dead for id in writes)
+        return ImportPlan(new=new, purged=self.purged(buried), dead=len(dead))
 
     def purged(self, buried: list[dict[str, Any]]) -> int:
         """How many memories are here that its tombstones take."""
@@ -79,12 +78,12 @@ class Importing:
     def dead(self) -> frozenset[tuple[str, str]]:
         """Its memories that were purged here, by namespace and id: they stay so."""
         found = [item for item in map(self._moved, self.items) if isinstance(item, Remember)]
-        here = self.backend.here if isinstance(self.backend, Replica) else self.backend
-        tombs = [item for space in {each.namespace for each in found} for item in _tombstones(here, space)]
+        tombs = [item for space in {each.namespace for each in found} for item in _tombstones(self._here, space)]
         if not any("tombstone" in item for item in tombs):
             return frozenset()
         entries = (entry_of(each, self.now, ()) for each in found)
-        return frozenset((entry.namespace, entry.id) for _, entry in tombstones.hits(tombs, entries))
+        dead = {(entry.namespace, entry.id) for _, entry in tombstones.hits(tombs, entries)}
+        return frozenset((space, id) for space, id in dead if not self.backend.get(space, [id], self.now))
 
     def _comes_from(self, space: str) -> bool:
         return self.header.subtree or space == self.header.namespace
@@ -153,6 +152,12 @@ class Importing:
         for item in buried:
             if "version" in item:
                 self._refuse_ahead(item["version"])
+        for hold, named in self._named(buried):
+            raise LegalHoldError(
+                f"the file would refuse for good what a legal hold covers, and may yet arrive ({hold}: {named} tombstones);"
+                " nothing was imported",
+                hint="Lift the hold, or import into another namespace: `memgraph hold list`, `memgraph hold lift ID`.",
+            )
         held = self._held()
         if not held:
             return
@@ -168,6 +173,21 @@ class Importing:
                 " nothing was imported",
                 hint="Lift the hold, or import into another namespace: `memgraph hold list`, `memgraph hold lift ID`.",
             )
+
+    def _named(self, buried: list[dict[str, Any]]) -> Iterator[tuple[str, int]]:
+        """Holds that name what its tombstones refuse, but for what is refused here already; with how many those are."""
+        for space in sorted({item["namespace"] for item in buried if "tombstone" in item}):
+            known: set[str] | None = None
+            for hold in Ledger(self.backend, space, lambda: self.now).holds():
+                found = tombstones.naming(buried, space, hold.selector)
+                if found:
+                    known = known or {item.get("tombstone", "") for item in _tombstones(self._here, space)}
+                    if found - known:
+                        yield hold.id, len(found - known)
+
+    @property
+    def _here(self) -> Backend:
+        return self.backend.here if isinstance(self.backend, Replica) else self.backend
 
     def _held(self) -> dict[tuple[str, str], Entry]:
         """The memories under a legal hold in the namespaces that it goes to."""

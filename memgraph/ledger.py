@@ -22,7 +22,7 @@ from memgraph.errors import LegalHoldError, NotFoundError, StoreCorruptError
 from memgraph.models import Act, Entry, Filters, Hold, Problem, Selector
 from memgraph.rules.selection import selector_digest, selector_test
 
-__all__ = ["BEGUN", "CARRIED_OUT", "REFUSED", "Ledger", "acts_of", "check", "operator", "reach", "token"]
+__all__ = ["BEGUN", "CARRIED_OUT", "REFUSED", "Ledger", "acts_of", "check", "fate", "operator", "reach", "token"]
 
 _PAGE: Final = 500
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
@@ -262,6 +262,12 @@ def _told(hold: Hold) -> dict[str, Any]:
 def reach(subtree: bool) -> dict[str, bool]:
     """What an act says if it reached down to the namespaces below: their audits tell of it too."""
     return {"subtree": True} if subtree else {}
+
+
+def fate(acts: Iterable[Act], receipt: str) -> Act | None:
+    """What the primary did last with a purge that waited for it: the act of its refusal, or of carrying it out."""
+    told = [act for act in acts if receipt in (act.details.get("refused"), act.details.get("carried_out"))]
+    return max(told, key=lambda act: (act.at, act.id), default=None)
 
 
 def acts_of(namespace: str, operations: Iterable[ops.Operation | ops.Unknown]) -> list[Act]:

@@ -1245,14 +1245,14 @@ class Memory:
         of the namespace and below.
         Raises InvalidInputError for another selector.
         """
-        from memgraph.ledger import REFUSED
+        from memgraph.ledger import REFUSED, fate
         from memgraph.receipts import count_in_file
         from memgraph.rules.reached import settled
         from memgraph.rules.selection import selector_digest
 
         if not any(self._scope(subtree=True).holds(path) for path in receipt.namespaces):
             raise InvalidInputError(
-                f"is of namespace {receipt.namespaces[0]!r}",
+                f"is of other namespaces: {', '.join(map(repr, receipt.namespaces))}",
                 field="receipt",
                 hint="Open the store with that namespace (`-n`).",
             )
@@ -1261,7 +1261,9 @@ class Memory:
         items = itertools.takewhile(
             lambda item: isinstance(item, dict), self._backend.operations(self._scope(subtree=True))
         )
+        last = fate(acts, receipt.id)
         ids = {receipt.id, *_repetitions(receipt, acts)}  # of the same value there is one tombstone, the last one's
+        ids.update(last.details.get("receipts", ()) if last is not None else ())
         tombstones = sum(isinstance(item, dict) and item.get("receipt") in ids for item in items)
         if receipt.tombstones and not tombstones:
             found["tombstones that are missing"] = receipt.tombstones
@@ -1278,7 +1280,7 @@ class Memory:
         if status.scrub_pending:
             found["files that wait to be scrubbed"] = 1
         not_reached = receipt.not_reached
-        if any(act.what == REFUSED and act.details["refused"] == receipt.id for act in acts):
+        if last is not None and last.what == REFUSED:
             found["primaries that refused it"] = 1
         elif receipt.pending and self._waits(receipt.id, not_reached, acts):
             found["primaries that have yet to carry it out"] = 1
@@ -1358,13 +1360,14 @@ class Memory:
         with its change-set. What came from elsewhere without a record of who did it is told as its history tells it.
         subtree: in the namespaces below too. While the primary of a file is away it is what the file knows, and `degraded` says so.
         """
-        from memgraph.ledger import REFUSED, acts_of
+        from memgraph.ledger import REFUSED, acts_of, fate
 
         paths = [self._namespace]
         if subtree:
             paths += [path for path in self._backend.namespaces(self._namespace) if path != self._namespace]
         noted = builtins.list(self._ledger.acts(paths if subtree else None))
-        refused = {act.details["refused"] for act in noted if act.what == REFUSED}
+        fates = {each: fate(noted, each) for each in {act.details["refused"] for act in noted if act.what == REFUSED}}
+        refused = {receipt for receipt, last in fates.items() if last is not None and last.what == REFUSED}
         if isinstance(self._backend, OnDisk) and any("receipt" in act.details for act in noted):
             status = self.status()
             noted = [self._as_it_stands(act, status, refused, noted) for act in noted]

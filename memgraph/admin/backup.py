@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final
 
-from memgraph.backends.base import DAMAGED, Archivable, Scope
+from memgraph.backends.base import DAMAGED, Archivable, Backend, Scope
 from memgraph.errors import InvalidInputError, LegalHoldError, NotFoundError, StoreCorruptError, UnsupportedError
 from memgraph.memory import Memory
 from memgraph.models import BackupReport, Entry, RestoreReport, Status
 from memgraph.operations import Remember
+from memgraph.rules.tombstones import naming
 
 __all__ = ["restore", "verify"]
 
@@ -83,6 +85,10 @@ def restore(
     return report.model_copy(update={"store": str(store)})
 
 
+def _tombstones(backend: Backend, path: str) -> list[dict[str, Any]]:
+    return list(takewhile(lambda item: isinstance(item, dict), backend.operations(Scope(path))))  # type: ignore[arg-type]
+
+
 def _require_held(store: str | Path, backup: str | Path) -> None:
     """Raise LegalHoldError if the backup lacks what is under a legal hold in the store: a restore would take it away."""
     with (
@@ -93,6 +99,9 @@ def _require_held(store: str | Path, backup: str | Path) -> None:
         for path in memory.namespaces():
             here = memory.namespace(path)
             for hold in here.holds():
+                named = naming(_tombstones(other.backend, path), path, hold.selector)
+                if named and named - {item.get("tombstone") for item in _tombstones(here.backend, path)}:
+                    missing.add(hold.id)
                 held = list(here.backend.select(Scope(path), hold.selector, memory._now()))
                 there = other.backend.get(path, [entry.id for entry in held], memory._now())
                 if any(_is_lost(entry, there.get(entry.id)) for entry in held):

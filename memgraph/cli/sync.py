@@ -199,7 +199,7 @@ def _diff_lines(call: Call, found: SyncDiff, source: str | None) -> Iterator[str
     there = found.only_primary if source in ("primary", "newest") else 0
     stays = found.only_local + found.only_primary - here - there
     if found.repaired is not None:
-        yield f"sent {found.repaired} operations"
+        yield f"sent or brought {found.repaired} operations"
     elif source is not None:
         yield f"repair --from {source} would send {here} facts to the primary, and bring {there} here"
     if source is not None and stays:

@@ -122,7 +122,14 @@ def _show(call: Call, plan: ImportPlan, done: int | None, bad: list[tuple[int, s
     count = plan.new if done is None else done
 
     def lines() -> Iterator[str]:
-        yield f"imported {done}" if done is not None else f"{count} would be new; nothing was changed"
+        if done is None:
+            yield f"{count} would be new; nothing was changed"
+        else:
+            yield (
+                f"imported {done} operations, {plan.new} of them new memories"
+                if done != plan.new
+                else f"imported {done}"
+            )
         if purged:
             verb = "were" if done is not None else "would be"
             yield f"{purged} memories {verb} deleted for good, as they were purged where it comes from"
@@ -133,7 +140,17 @@ def _show(call: Call, plan: ImportPlan, done: int | None, bad: list[tuple[int, s
         yield from (f"  line {number}: {escape(reason)}" for number, reason in bad)
 
     left_out = [{"line": number, "reason": reason} for number, reason in bad]
-    call.show({"imported": count, "purged": purged, "dead": dead, "dry_run": done is None, "left_out": left_out}, lines)
+    call.show(
+        {
+            "imported": count,
+            "new": plan.new,
+            "purged": purged,
+            "dead": dead,
+            "dry_run": done is None,
+            "left_out": left_out,
+        },
+        lines,
+    )
     if bad:
         click.get_current_context().exit(PARTIAL)
 

@@ -11,15 +11,33 @@ import hmac
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from memgraph.models import Entry
+from memgraph.models import Entry, Selector
 from memgraph.operations import PURGE_FIELDS
 
-__all__ = ["digest", "hits"]
+__all__ = ["digest", "hits", "naming"]
 
 
 def digest(secret: bytes, field: str, namespace: str, value: str) -> bytes:
     """The hash that a tombstone of a value is found by."""
     return hmac.digest(secret, f"{field}\0{namespace}\0{value}".encode(), hashlib.sha256)
+
+
+def naming(items: Iterable[dict[str, Any]], namespace: str, selector: Selector) -> frozenset[str]:
+    """Which tombstones of a namespace in an export are of a value that this selector names. items: as for `hits`."""
+    secrets: list[bytes] = []
+    there: set[str] = set()
+    for item in items:
+        if "tombstone" not in item:
+            secrets.append(bytes.fromhex(item["value"]))
+        elif item["namespace"] == namespace:
+            there.add(item["tombstone"])
+    if selector.everything:
+        return frozenset(there)
+    values = [("id", id) for id in selector.ids]
+    values += [(field, value) for field in PURGE_FIELDS if isinstance(value := getattr(selector, field, None), str)]
+    return frozenset(
+        there & {digest(secret, field, namespace, value).hex() for secret in secrets for field, value in values}
+    )
 
 
 def hits(items: Iterable[dict[str, Any]], entries: Iterable[Entry]) -> Iterator[tuple[str, Entry]]:

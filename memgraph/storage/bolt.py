@@ -8,12 +8,14 @@ connections; a signal that raises in the main thread ends what that thread waits
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import random
 import re
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -48,6 +50,7 @@ _MEMORY_RETRIES: Final = 1
 logging.getLogger("neo4j").addHandler(
     logging.NullHandler()
 )  # errors are raised; without it the driver prints them as well
+_open: weakref.WeakSet[Bolt] = weakref.WeakSet()
 _orphans: list[Any] = []  # drivers of the parent process: not ours to close
 
 T = TypeVar("T")
@@ -119,6 +122,7 @@ class Bolt:
         self._refused_at = 0.0
         self._on_fork: list[Callable[[], None]] = []
         self._fresh()
+        _open.add(self)
 
     def _fresh(self) -> None:
         self._pid = os.getpid()
@@ -382,6 +386,16 @@ class Bolt:
         assert self._driver is not None
         self._watch.ground()
         self._driver.close()
+
+
+@atexit.register
+def _hang_up() -> None:
+    """Give up connections that nobody closed: who asks again, in an exit handler of its own, gets new ones."""
+    for bolt in list(_open):
+        driver, bolt._driver = bolt._driver, None
+        if driver is not None and not bolt._closed and bolt._pid == os.getpid():
+            bolt._watch.ground()
+            driver.close()
 
 
 class _Attempt:

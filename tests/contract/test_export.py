@@ -148,6 +148,19 @@ def test_an_import_tells_what_of_it_stays_dead(
     assert act.details == {"news": 1, "purged before": 2}
 
 
+def test_what_is_left_out_is_not_counted_as_dead(memory: Memory, clock: FrozenClock, tmp_path: Path) -> None:
+    with Memory.open(":memory:", namespace=memory.path, clock=clock) as elsewhere:
+        elsewhere.remember("lives in Porto", id="x", subject="ann")
+        elsewhere.export_to(tmp_path / "old.jsonl")
+    clock.advance()
+    memory.purge({"subject": "ann"})
+    clock.advance()
+    memory.remember("something else", id="x")
+    left_out: list[int] = []
+    planned = memory.plan_import(tmp_path / "old.jsonl", skip=lambda number, _: left_out.append(number))
+    assert (planned.new, planned.dead, len(left_out)) == (0, 0, 1)
+
+
 def test_an_import_that_is_cut_off_is_in_the_audit(
     memory: Memory, clock: FrozenClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

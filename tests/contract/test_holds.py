@@ -75,6 +75,33 @@ def test_what_a_hold_names_is_not_refused_for_later_either(memory: Memory, clock
     assert [entry.id for entry in memory.list()] == ["late"]
 
 
+@pytest.mark.parametrize("selector", [{"subject": "ada"}, {"ids": ["late"]}, {"everything": True}])
+def test_an_import_does_not_refuse_for_good_what_a_hold_names(
+    memory: Memory, clock: FrozenClock, tmp_path: Path, selector: dict[str, Any]
+) -> None:
+    """Its tombstones would keep out what may yet arrive."""
+    with Memory.open(":memory:", namespace=memory.path, clock=clock) as elsewhere:
+        elsewhere.remember("evidence", id="late", subject="ada")
+        elsewhere.export_to(tmp_path / "old.jsonl")
+        clock.advance()
+        elsewhere.purge(selector if "subject" in selector else {"ids": ["late"]})
+        elsewhere.export_to(tmp_path / "purged.jsonl")
+    clock.advance()
+    memory.remember("something else")
+    hold = memory.hold(selector)
+    for attempt in (memory.plan_import, memory.import_from):
+        with pytest.raises(LegalHoldError, match=hold.id):
+            attempt(tmp_path / "purged.jsonl")
+    memory.import_from(tmp_path / "old.jsonl")
+    assert memory.get("late").content == "evidence"
+    memory.lift_hold(hold.id)
+    memory.import_from(tmp_path / "purged.jsonl")
+    memory.hold(selector)
+    memory.import_from(tmp_path / "purged.jsonl")  # what is refused here already is no news
+    with pytest.raises(NotFoundError):
+        memory.get("late")
+
+
 def test_a_hold_reaches_below_only_if_it_says_so(memory: Memory) -> None:
     below = memory.namespace("team", "ada")
     below.remember("a note", tags=["t"])

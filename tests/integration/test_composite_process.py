@@ -201,14 +201,17 @@ with Memory.open(sys.argv[1], primary=sys.argv[2], auth=(sys.argv[4], sys.argv[5
 """
 
 
-@pytest.mark.parametrize("state", ["well", "refused"])
+@pytest.mark.parametrize("state", ["well", "refused", "never closed"])
 def test_no_warning_is_printed(state: str, neo4j_server: Server, tmp_path: Path, namespace: str) -> None:
     proxy = Proxy(neo4j_server.port)
     if state == "refused":
         proxy.refuse()
     values = [tmp_path / "a.db", proxy.uri, namespace, *(neo4j_server.auth or ("", ""))]
+    life = LIFE
+    if state == "never closed":
+        life = LIFE.replace("with Memory", "for memory in [Memory").replace(" as memory:", "]:")
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-X", "dev", "-c", LIFE, *map(str, values)],
+        [sys.executable, "-W", "error", "-X", "dev", "-c", life, *map(str, values)],
         capture_output=True,
         text=True,
         timeout=120,

@@ -138,7 +138,7 @@ def test_a_queued_purge_waits_for_a_hold_that_was_put_meanwhile(
     a.memory.remember("a note", id="n", subject="eve")
     synced(a.memory)
     cut(a)
-    a.memory.purge({"subject": "bob"})
+    receipt = a.memory.purge({"subject": "bob"})
     a.memory.purge({"ids": ["n"]})
     with replica(tmp_path / "counsel.db", a.memory.path, neo4j_server) as counsel:
         counsel.sync()
@@ -148,6 +148,7 @@ def test_a_queued_purge_waits_for_a_hold_that_was_put_meanwhile(
         report = a.memory.sync()
         assert (report.waiting, report.dead_letters) == (0, 1)
         assert hold.id in a.memory.dead_letters()[0].reason
+        assert a.memory.verify_purge(receipt).found == {"primaries that refused it": 1}
         assert nodes(neo4j_server, a.memory.path) == ["e"]
         counsel.lift_hold(hold.id)
         in_touch(counsel)
@@ -155,6 +156,11 @@ def test_a_queued_purge_waits_for_a_hold_that_was_put_meanwhile(
     synced(a.memory)
     assert nodes(neo4j_server, a.memory.path) == []
     assert a.memory.dead_letters() == []
+    check = a.memory.verify_purge(receipt, {"subject": "bob"})
+    assert check.ok, check
+    assert not any("queued" in place for place in check.not_reached)
+    (told,) = (act.details for act in a.memory.audit() if act.details.get("receipt", {}).get("id") == receipt.id)
+    assert (told.get("refused"), told.get("pending")) == (None, False)
 
 
 @pytest.mark.parametrize("selector", [{"ids": ["e"]}, {"key": "k"}, {"text": "evidence"}])

@@ -496,12 +496,15 @@ def test_what_a_file_held_before_it_had_a_primary_is_there_from_the_first_read(
     with Memory.open(tmp_path / "a.db", namespace=namespace) as alone:
         alone.remember("from before", id="old", key="k")
     a = laptop("a")
+    assert a.memory.current("not there") is None
+    assert a.memory.degraded, "the primary, which was not asked, may have it"
     assert [entry.id for entry in a.memory.list()] == ["old"]
     assert a.memory.current("k").id == "old"
     with pytest.raises(ConflictError):
         again(lambda: a.memory.remember("another", key="k", if_absent=True))
     synced(a.memory)
     assert a.memory.get("old").degraded is None
+    assert a.memory.degraded is None
 
 
 @pytest.mark.parametrize("others", [False, True], ids=["by our own push", "by others"])

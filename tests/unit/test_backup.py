@@ -810,6 +810,20 @@ def test_a_text_that_is_none_is_damage_and_is_not_repeated(memory: Memory, copy:
         assert "can" not in str(refused.value).replace("cannot", "")
 
 
+def test_a_restore_does_not_refuse_for_good_what_a_hold_names(memory: Memory, copy: Path, path: Path) -> None:
+    memory.remember("one", id="one")
+    memory.purge({"subject": "bob"})
+    memory.backup(copy)
+    memory.hold({"subject": "bob"})
+    restore(path, copy, dry_run=True)  # it is refused here as well
+    with Memory.open(path.with_name("other.db"), preload=False) as other:
+        other.remember("one", id="one")
+        hold = other.hold({"subject": "bob"})
+        with pytest.raises(LegalHoldError, match=hold.id):
+            restore(path.with_name("other.db"), copy)
+        assert [each.id for each in other.holds()] == [hold.id]
+
+
 def test_a_restore_that_would_take_what_is_held_is_refused(memory: Memory, copy: Path, path: Path) -> None:
     memory.remember("one", id="one", subject="bob")
     memory.backup(copy)

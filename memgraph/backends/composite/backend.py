@@ -105,7 +105,7 @@ class CompositeBackend:
     def degraded(self) -> str | None:
         """Why a read now would be answered by the local store alone; None while the primary is in touch."""
         self.link.resume()
-        return self.reading.doubt
+        return self.reading.doubt or self.reading.loss
 
     # ---- writing
 

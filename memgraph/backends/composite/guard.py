@@ -11,11 +11,11 @@ import memgraph.operations as ops
 from memgraph.backends.base import Backend, Primary, Scope, entries_of
 from memgraph.backends.local.outbox import Outbox, Unit
 from memgraph.checks import from_micros
-from memgraph.ledger import REFUSED, Ledger, operator
+from memgraph.ledger import CARRIED_OUT, REFUSED, Ledger, fate, operator
 from memgraph.models import Entry, Selector
 from memgraph.rules.tombstones import hits
 
-__all__ = ["held", "note_refusal", "objections"]
+__all__ = ["held", "note_refusal", "note_success", "objections"]
 
 _Entries = Callable[[], Iterable[Entry]]
 _LAST: Final = "~"  # after every version
@@ -66,12 +66,25 @@ def _of_tombstones(outbox: Outbox, primary: Primary, units: Sequence[Unit], now:
 
 def note_refusal(local: Backend, unit: Unit) -> None:
     """Write down that a purge was not carried out on the primary, as the audit tells of its receipt there too."""
-    refused = {(each.namespace, each.receipt) for each in unit.operations if isinstance(each, ops.Purge)}
-    refused |= {(each["namespace"], each["receipt"]) for each in unit.tombstones if "tombstone" in each}
-    for path, receipt in refused:
+    for ledger, receipt in _receipts(local, unit):
+        ledger.note(REFUSED, operator(), {"refused": receipt}, f"refused {receipt}")
+
+
+def note_success(local: Backend, unit: Unit) -> None:
+    """Write down that a purge that was refused once has been carried out on the primary."""
+    for ledger, receipt in _receipts(local, unit):
+        last = fate(ledger.acts(), receipt)
+        if last is not None and last.what == REFUSED:
+            ledger.note(CARRIED_OUT, operator(), {"carried_out": receipt}, f"carried out {receipt}")
+
+
+def _receipts(local: Backend, unit: Unit) -> Iterator[tuple[Ledger, str]]:
+    """Of the purges of a unit, each with the ledger that tells of it."""
+    found = {(each.namespace, each.receipt) for each in unit.operations if isinstance(each, ops.Purge)}
+    found |= {(each["namespace"], each["receipt"]) for each in unit.tombstones if "tombstone" in each}
+    for path, receipt in sorted(found):
         if receipt:
-            ledger = Ledger(local, path, lambda: from_micros(time.time_ns() // 1000))
-            ledger.note(REFUSED, operator(), {"refused": receipt}, f"refused {receipt}")
+            yield Ledger(local, path, lambda: from_micros(time.time_ns() // 1000)), receipt
 
 
 def held(

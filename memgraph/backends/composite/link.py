@@ -401,6 +401,8 @@ class Link:
             return self._apart(units, error)
         self._give_way(pushed.earlier)  # first: whoever dies in between sends it once more and hears the same
         self.outbox.done(units, pushed.feeds)
+        for unit in units:
+            guard.note_success(self.local, unit)
         self._look_back(before, pushed.feeds)
         taken = sum(len(unit.items) for unit in units)
         self.taken += taken

@@ -11,6 +11,7 @@ import json
 import logging
 import os
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,13 +61,13 @@ def carry_out(local: LocalBackend, primary: Primary) -> list[str]:
         waiting = _opened(local, sealed)
         if waiting is None:
             continue
-        purged = _purge(primary, waiting)
-        if purged is None:
+        done = _purge(primary, waiting)
+        if done is None:
             _log.warning("a purge that waited for %s goes on waiting: a legal hold covers some of it", primary.where)
             continue
-        touched.update(purged)
+        touched.update(done)
         receipt, _, digest = name.partition(" ")
-        _note(local, waiting["namespace"], receipt)
+        _note(local, waiting["namespace"], receipt, list(done.values()))
         outbox.drop_selector(name)
         settle(local, waiting["namespace"], digest)
     path = local.database.path
@@ -89,14 +90,17 @@ def settle(local: LocalBackend, namespace: str, selector_digest: str) -> None:
             Outbox(local).drop_selector(name)
 
 
-def _note(local: LocalBackend, namespace: str, receipt: str) -> None:
-    """Write down that a purge was carried out on the primary, as the audit tells of its receipt elsewhere too."""
+def _note(local: LocalBackend, namespace: str, receipt: str, there: Sequence[str] = ()) -> None:
+    """Write down that a purge was carried out on the primary, as the audit tells of its receipt elsewhere too.
+
+    there: the receipts that its tombstones bear there.
+    """
     ledger = Ledger(local, namespace, lambda: from_micros(time.time_ns() // 1000))
-    ledger.note(CARRIED_OUT, operator(), {"carried_out": receipt}, f"carried out {receipt}")
+    ledger.note(CARRIED_OUT, operator(), {"carried_out": receipt, "receipts": list(there)}, f"carried out {receipt}")
 
 
-def _purge(primary: Primary, waiting: dict[str, Any]) -> set[str] | None:
-    """The namespaces in which something went; None if a hold is on some of it: then nothing went."""
+def _purge(primary: Primary, waiting: dict[str, Any]) -> dict[str, str] | None:
+    """The namespaces in which something went, each with its receipt; None if a hold is on some of it: then nothing went."""
     now = from_micros(waiting["at"])
     found: dict[str, list[str]] = {}
     for entry in primary.select(Scope(waiting["namespace"], waiting["subtree"]), Selector(**waiting["selector"]), now):
@@ -107,9 +111,7 @@ def _purge(primary: Primary, waiting: dict[str, Any]) -> set[str] | None:
         ids = planned.ids.get(path, ())
         if guard.held(primary, path, lambda path=path, ids=ids: entries_of([primary], path, ids, now), now):  # type: ignore[misc]
             return None
-    for planned in plans.values():
-        primary.purge(planned, now)
-    return set(found)
+    return {path: primary.purge(planned, now).id for path, planned in plans.items()}
 
 
 def _opened(local: LocalBackend, sealed: bytes) -> dict[str, Any] | None:

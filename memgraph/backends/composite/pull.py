@@ -52,6 +52,7 @@ class Puller:
         self._locks: dict[str, threading.Lock] = {}
         self._trusted: dict[str, float] = {}
         self._in_step: set[str] = set()
+        self.lost: set[str] = set()  # namespaces of which the primary was seen to lack something
         self._looked = False
 
     def distrust(self) -> None:
@@ -68,11 +69,13 @@ class Puller:
         if namespace in self._in_step:
             return False
         if self.outbox.is_unsent(namespace):
+            self.lost.add(namespace)
             return True
         cursor = self.outbox.cursor(namespace)
         if cursor >= 0:
             number = primary.feeds([namespace])[namespace]
             if number < cursor or (number == cursor and self._has_lost(primary, namespace)):
+                self.lost.add(namespace)
                 return True
         self._in_step.add(namespace)
         return False
@@ -145,6 +148,7 @@ class Puller:
             if number > cursor and news is not None:
                 more = self._pages(primary, namespace, cursor, number, until, progress, echo=other)
                 news = None if more is None else news + more
+            self.lost.discard(namespace)
             return news
         finally:
             lock.release()

@@ -91,6 +91,11 @@ class Reading:
             return _AWAY if self.link.breaker.state == "open" else _BEHIND
         return _SLOW if self.link.in_doubt else self._patience.lost
 
+    @property
+    def loss(self) -> str | None:
+        """What is to be said while the primary lacks something of a namespace that was read."""
+        return _LOST if self.link.puller.lost else None
+
     def cannot_ask(self, scope: Scope) -> str | None:
         """Why the primary is not to be asked now; waits, within the deadline, for our own writes to reach it."""
         link = self.link

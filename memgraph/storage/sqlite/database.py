@@ -83,7 +83,9 @@ class Database:
     def __init__(
         self, path: Path | None, *, durability: str = "full", lock_timeout: float = 10.0, read_only: bool = False
     ) -> None:
-        self.path = path.resolve() if path is not None and path.is_symlink() else path  # what lies beside it is one
+        self.path = path
+        if path is not None and path.is_symlink():  # what lies beside the store lies beside its real name
+            self.path = Path(os.path.realpath(path))
         self.where = ":memory:" if self.path is None else str(self.path)
         self.durability = durability
         self.lock_timeout = lock_timeout
