@@ -77,11 +77,12 @@ class Importing:
 
     def dead(self) -> frozenset[tuple[str, str]]:
         """Its memories that were purged here, by namespace and id: they stay so."""
-        found = [item for item in map(self._moved, self.items) if isinstance(item, Remember)]
-        tombs = [item for space in {each.namespace for each in found} for item in _tombstones(self._here, space)]
-        if not any("tombstone" in item for item in tombs):
-            return frozenset()
-        entries = (entry_of(each, self.now, ()) for each in found)
+        spaces = {self.namespace if self.move else self.header.namespace}
+        if self.header.subtree:
+            spaces = {item.namespace for item in map(self._moved, self.items) if isinstance(item, Remember)}
+        tombs = (item for space in sorted(spaces) for item in _tombstones(self._here, space))
+        written = (item for item in map(self._moved, self.items) if isinstance(item, Remember))
+        entries = (entry_of(each, self.now, ()) for each in written)
         dead = {(entry.namespace, entry.id) for _, entry in tombstones.hits(tombs, entries)}
         return frozenset((space, id) for space, id in dead if not self.backend.get(space, [id], self.now))
 

@@ -49,6 +49,8 @@ def hits(items: Iterable[dict[str, Any]], entries: Iterable[Entry]) -> Iterator[
             versions[item["tombstone"]] = max(item["version"], versions.get(item["tombstone"], ""))
         else:
             secrets.append(bytes.fromhex(item["value"]))
+    if not versions:
+        return
     for entry in entries:
         values = {field: getattr(entry, field) for field in PURGE_FIELDS}
         stands_for = entry.restores_version or entry.version
