@@ -1,7 +1,7 @@
 // Integrity: what no longer follows from the versions
 // Two active memories on a key, lines that are broken, labels that do not say the status. No rows: nothing of that kind is wrong.
 // `memgraph doctor` finds more, says what each means, and mends it. $namespace. First: :param {namespace: 'default'}
-MATCH (memory:Memory) WHERE memory.namespace = $namespace AND memory.version >= ''
+MATCH (memory:Memory) USING INDEX SEEK memory:Memory(namespace, version) WHERE memory.namespace = $namespace AND memory.version >= ''
 OPTIONAL MATCH (key:MemoryKey {namespace: $namespace, key: memory.key})
 WITH memory, key, memory.key IS NOT NULL AND memory.past IS NULL AS on_line,
      EXISTS { MATCH (newer:Memory) WHERE newer.namespace = $namespace AND newer.key = memory.key AND newer.version > memory.version

@@ -2,7 +2,7 @@
 // One row a memory, newest first: what it said, since when, why, who wrote it, what it replaced, what happened to it. Read this where
 // a line is too long for a graph. The numbers count what the key held; what is purged is not counted.
 // $namespace, $key. First: :param {namespace: 'default', key: 'ada/city'}
-MATCH (memory:Memory) WHERE memory.namespace = $namespace AND memory.key = $key AND memory.version >= ''
+MATCH (memory:Memory) USING INDEX SEEK memory:Memory(namespace, key, version) WHERE memory.namespace = $namespace AND memory.key = $key AND memory.version >= ''
 WITH memory ORDER BY memory.version
 WITH collect(memory) AS line
 UNWIND range(size(line) - 1, 0, -1) AS at

@@ -4,7 +4,7 @@
 WITH datetime().epochMillis - toInteger($days * 86400000) AS since
 WITH reduce(text = '', place IN range(11, 0, -1) |
   text + substring('0123456789abcdef', (since / toInteger(16 ^ place)) % 16, 1)) AS bound
-MATCH (memory:Memory) WHERE memory.namespace = $namespace AND memory.version >= ''
+MATCH (memory:Memory) USING INDEX SEEK memory:Memory(namespace, version) WHERE memory.namespace = $namespace AND memory.version >= ''
 WITH memory, bound,
   [{version: memory.version, what: CASE WHEN memory.origin IS NULL THEN 'written' ELSE 'restored as a copy' END, why: memory.reason}] +
   [at IN range(0, size(coalesce(memory.life, [])) - 1) | {version: left(memory.life[at], 26), what: split(memory.life[at], '|')[1], why: memory.notes[at]}] +

@@ -1,7 +1,7 @@
 // Forgotten and expired memories, which can be restored
 // What was forgotten, released, pruned or has expired, newest first. `memgraph restore ID` brings one back.
 // $namespace. First: :param {namespace: 'default'}
-MATCH (memory:Memory) WHERE memory.namespace = $namespace AND memory.version >= ''
+MATCH (memory:Memory) USING INDEX SEEK memory:Memory(namespace, version) WHERE memory.namespace = $namespace AND memory.version >= ''
   AND (memory.status IN ['forgotten', 'released', 'pruned'] OR (memory.status = 'active' AND memory.expires_at <= datetime()))
 WITH memory, size(coalesce(memory.life, [])) AS events ORDER BY memory.version DESC LIMIT 300
 RETURN CASE memory.status WHEN 'active' THEN 'expired' ELSE memory.status END AS status,
