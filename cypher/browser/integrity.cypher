@@ -4,7 +4,7 @@
 MATCH (memory:Memory) USING INDEX SEEK memory:Memory(namespace, version) WHERE memory.namespace = $namespace AND memory.version >= ''
 OPTIONAL MATCH (key:MemoryKey {namespace: $namespace, key: memory.key})
 WITH memory, key, memory.key IS NOT NULL AND memory.past IS NULL AS on_line,
-     EXISTS { MATCH (newer:Memory) WHERE newer.namespace = $namespace AND newer.key = memory.key AND newer.version > memory.version
+     EXISTS { MATCH (newer:Memory) USING INDEX SEEK newer:Memory(namespace, key, version) WHERE newer.namespace = $namespace AND newer.key = memory.key AND newer.version > memory.version
                 AND newer.past IS NULL } AS replaced,
      [label IN labels(memory) WHERE label IN ['Active', 'Superseded', 'Forgotten', 'Expired']] AS said,
      CASE memory.status WHEN 'active' THEN ['Active'] WHEN 'superseded' THEN ['Superseded'] WHEN 'forgotten' THEN ['Forgotten']
@@ -13,7 +13,7 @@ WITH memory, [
   CASE WHEN said <> meant AND NOT (memory.status = 'active' AND memory.expires_at <= datetime() AND said = ['Expired'])
     THEN 'its label does not say its status' END,
   CASE WHEN on_line AND memory.status = 'active' AND EXISTS {
-      MATCH (other:Memory) WHERE other.namespace = $namespace AND other.key = memory.key AND other.version >= ''
+      MATCH (other:Memory) USING INDEX SEEK other:Memory(namespace, key, version) WHERE other.namespace = $namespace AND other.key = memory.key AND other.version >= ''
         AND other.status = 'active' AND other.id <> memory.id }
     THEN 'its key has another active memory' END,
   CASE WHEN on_line AND key IS NULL THEN 'its key is gone' END,

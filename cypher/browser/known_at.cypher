@@ -15,7 +15,7 @@ WHERE coalesce(split(last, '|')[1], 'restored') = 'restored'
   AND memory.past IS NULL
   AND coalesce(memory.version >= key.slot, true)
   AND NOT EXISTS {
-    MATCH (newer:Memory) WHERE newer.namespace = $namespace AND newer.key = memory.key AND newer.version > memory.version
+    MATCH (newer:Memory) USING INDEX SEEK newer:Memory(namespace, key, version) WHERE newer.namespace = $namespace AND newer.key = memory.key AND newer.version > memory.version
       AND newer.past IS NULL AND newer.recorded_at <= then
   }
 RETURN memory.key AS key, memory.content AS says, toString(memory.recorded_at) AS recorded, memory.kind AS kind,
