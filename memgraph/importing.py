@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Final, TypeVar
 
 from memgraph import checks, interchange
-from memgraph.backends.base import Backend, Replica, Scope
+from memgraph.backends.base import Backend, Replica, Scope, tombstones_of
 from memgraph.clock import millis
 from memgraph.errors import ClockDriftError, ConflictError, InvalidInputError, LegalHoldError
 from memgraph.ledger import Ledger
@@ -80,7 +80,7 @@ class Importing:
         spaces = {self.namespace if self.move else self.header.namespace}
         if self.header.subtree:
             spaces = {item.namespace for item in map(self._moved, self.items) if isinstance(item, Remember)}
-        tombs = (item for space in sorted(spaces) for item in _tombstones(self._here, space))
+        tombs = (item for space in sorted(spaces) for item in tombstones_of(self._here, Scope(space)))
         written = (item for item in map(self._moved, self.items) if isinstance(item, Remember))
         entries = (entry_of(each, self.now, ()) for each in written)
         dead = {(entry.namespace, entry.id) for _, entry in tombstones.hits(tombs, entries)}
@@ -182,7 +182,7 @@ class Importing:
             for hold in Ledger(self.backend, space, lambda: self.now).holds():
                 found = tombstones.naming(buried, space, hold.selector)
                 if found:
-                    known = known or {item.get("tombstone", "") for item in _tombstones(self._here, space)}
+                    known = known or {item.get("tombstone", "") for item in tombstones_of(self._here, Scope(space))}
                     if found - known:
                         yield hold.id, len(found - known)
 
@@ -207,14 +207,6 @@ class Importing:
         return line is None or all(
             event.version < operation.version for event in line.events if event.id == operation.id
         )
-
-
-def _tombstones(backend: Backend, space: str) -> Iterator[dict[str, Any]]:
-    """Those of a namespace, and the secrets that they were made with."""
-    for item in backend.operations(Scope(space)):
-        if not isinstance(item, dict):
-            return
-        yield item
 
 
 def parted(

@@ -15,7 +15,7 @@ from typing import IO, Final
 
 from memgraph.errors import ConflictError, InvalidInputError, MemgraphError, ReadOnlyError, StoreFullError
 
-__all__ = ["is_special", "replacing", "require_apart", "require_free", "require_place", "writing"]
+__all__ = ["is_special", "replacing", "require_apart", "require_free", "require_place", "require_rereadable", "writing"]
 
 _REPLACE_TRIES: Final = 3  # on some systems a scanner or an indexer may hold the old file open for a moment
 _REPLACE_WAIT: Final = 0.05  # seconds
@@ -61,6 +61,14 @@ def require_place(path: Path) -> None:
 def is_special(path: Path) -> bool:
     """Whether a pipe, a device or the like is there: these are written to, never replaced."""
     return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def require_rereadable(path: Path) -> None:
+    """Raise InvalidInputError for what can be read only once, such as a pipe."""
+    if is_special(path):
+        raise InvalidInputError(
+            f"{path} is a pipe or a device", field="path", hint="Save it as a file: it is read twice."
+        )
 
 
 @contextmanager

@@ -33,7 +33,7 @@ from memgraph.errors import (
     StoreCorruptError,
     StoreVersionError,
 )
-from memgraph.inplace import is_special, writing
+from memgraph.inplace import require_rereadable, writing
 from memgraph.operations import Operation, Origin, Reinforce, Relate, Remember, Unknown, parse
 from memgraph.textlines import Skip, judge, utf8_lines
 
@@ -175,10 +175,7 @@ def read(path: str | Path, skip: Skip | None = None) -> tuple[Header, Items]:
     operations that are refused.
     """
     source = Path(path)
-    if is_special(source):
-        raise InvalidInputError(
-            f"{source} is a pipe or a device", field="path", hint="Save it as a file: it is read twice."
-        )
+    require_rereadable(source)
     try:
         header, state, bad = _verify(source)
     except OSError as error:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import builtins
-import itertools
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
@@ -28,6 +27,7 @@ from memgraph.backends.base import (
     Replica,
     Scope,
     entries_of,
+    tombstones_of,
 )
 from memgraph.clock import new_id, version_floor
 from memgraph.errors import (
@@ -1152,7 +1152,8 @@ class Memory:
     def plan_purge(self, selector: Selector | Mapping[str, Any], *, subtree: bool = False) -> PurgePlan:
         """What a purge would remove, whatever its status and without a cap. Raises InvalidInputError for an empty selector."""
         plan = self._backend.plan_purge(self._scope(subtree), _selector(selector), self._now())
-        for own in self._backend.files()[:1] if isinstance(self._backend, OnDisk) else ():
+        own = self._file()
+        if own is not None:
             plan = plan.model_copy(update={"store": f"{own.resolve()}{plan.store.removeprefix(str(own))}"})
         return plan.sealed()
 
@@ -1258,13 +1259,11 @@ class Memory:
             )
         status, acts = self.status(), builtins.list(self._ledger.acts())
         looked, found = [f"tombstones of {self._namespace}"], dict[str, int]()
-        items = itertools.takewhile(
-            lambda item: isinstance(item, dict), self._backend.operations(self._scope(subtree=True))
-        )
         last = fate(acts, receipt.id)
         ids = {receipt.id, *_repetitions(receipt, acts)}  # of the same value there is one tombstone, the last one's
         ids.update(last.details.get("receipts", ()) if last is not None else ())
-        tombstones = sum(isinstance(item, dict) and item.get("receipt") in ids for item in items)
+        items = tombstones_of(self._backend, self._scope(subtree=True))
+        tombstones = sum(item.get("receipt") in ids for item in items)
         if receipt.tombstones and not tombstones:
             found["tombstones that are missing"] = receipt.tombstones
         if selector is not None:
@@ -1306,6 +1305,10 @@ class Memory:
             tombstones=tombstones,
             not_reached=not_reached,
         )
+
+    def _file(self) -> Path | None:
+        """The file of the store, or of the one here beside a primary."""
+        return next(iter(self._backend.files()), None) if isinstance(self._backend, OnDisk) else None
 
     def _sides(self) -> Sequence[Backend]:
         """The stores by themselves, as far as they are within reach."""
@@ -1366,8 +1369,8 @@ class Memory:
         if subtree:
             paths += [path for path in self._backend.namespaces(self._namespace) if path != self._namespace]
         noted = builtins.list(self._ledger.acts(paths if subtree else None))
-        fates = {each: fate(noted, each) for each in {act.details["refused"] for act in noted if act.what == REFUSED}}
-        refused = {receipt for receipt, last in fates.items() if last is not None and last.what == REFUSED}
+        refused = {act.details["refused"] for act in noted if act.what == REFUSED}
+        refused = {each for each in refused if (last := fate(noted, each)) is not None and last.what == REFUSED}
         if isinstance(self._backend, OnDisk) and any("receipt" in act.details for act in noted):
             status = self.status()
             noted = [self._as_it_stands(act, status, refused, noted) for act in noted]
@@ -1425,7 +1428,8 @@ class Memory:
         from memgraph.inplace import require_apart
 
         target, header = _file(path), interchange.Header(self._namespace, bool(subtree))
-        for own in self._backend.files()[:1] if isinstance(self._backend, OnDisk) else ():
+        own = self._file()
+        if own is not None:
             require_apart(target, own)
         return interchange.write(target, header, _counted(self._backend.operations(self._scope(subtree)), progress))
 

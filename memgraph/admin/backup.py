@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from itertools import takewhile
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-from memgraph.backends.base import DAMAGED, Archivable, Backend, Scope
+from memgraph.backends.base import DAMAGED, Archivable, Scope, tombstones_of
 from memgraph.errors import InvalidInputError, LegalHoldError, NotFoundError, StoreCorruptError, UnsupportedError
 from memgraph.memory import Memory
-from memgraph.models import BackupReport, Entry, RestoreReport, Status
+from memgraph.models import BackupReport, Entry, RestoreReport
 from memgraph.operations import Remember
+from memgraph.rules.lineage import RETIRED
 from memgraph.rules.tombstones import naming
 
 __all__ = ["restore", "verify"]
-
-_RETIRED: Final = frozenset({Status.FORGOTTEN, Status.RELEASED, Status.PRUNED})
 
 
 def verify(path: str | Path) -> BackupReport:
@@ -85,10 +83,6 @@ def restore(
     return report.model_copy(update={"store": str(store)})
 
 
-def _tombstones(backend: Backend, path: str) -> list[dict[str, Any]]:
-    return list(takewhile(lambda item: isinstance(item, dict), backend.operations(Scope(path))))  # type: ignore[arg-type]
-
-
 def _require_held(store: str | Path, backup: str | Path) -> None:
     """Raise LegalHoldError if the backup lacks what is under a legal hold in the store: a restore would take it away."""
     with (
@@ -99,8 +93,8 @@ def _require_held(store: str | Path, backup: str | Path) -> None:
         for path in memory.namespaces():
             here = memory.namespace(path)
             for hold in here.holds():
-                named = naming(_tombstones(other.backend, path), path, hold.selector)
-                if named and named - {item.get("tombstone") for item in _tombstones(here.backend, path)}:
+                named = naming(tombstones_of(other.backend, Scope(path)), path, hold.selector)
+                if named and named - {item.get("tombstone") for item in tombstones_of(here.backend, Scope(path))}:
                     missing.add(hold.id)
                 held = list(here.backend.select(Scope(path), hold.selector, memory._now()))
                 there = other.backend.get(path, [entry.id for entry in held], memory._now())
@@ -115,7 +109,7 @@ def _require_held(store: str | Path, backup: str | Path) -> None:
 
 def _is_lost(held: Entry, there: Entry | None) -> bool:
     """Whether a backup lacks a memory, or has it out of use where it is not so in the store."""
-    return there is None or (there.status in _RETIRED and held.status not in _RETIRED)
+    return there is None or (there.status.value in RETIRED and held.status.value not in RETIRED)
 
 
 def _require(backup: str | Path) -> None:

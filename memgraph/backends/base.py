@@ -57,6 +57,7 @@ __all__ = [
     "Replica",
     "Scope",
     "entries_of",
+    "tombstones_of",
 ]
 
 Ranking = Literal["memgraph", "loopctl", "aegis"]
@@ -264,6 +265,14 @@ class Backend(Protocol):
     def close(self) -> None:
         """Release files and connections. Closing twice is fine."""
         ...
+
+
+def tombstones_of(side: Backend, scope: Scope) -> Iterator[dict[str, Any]]:
+    """The tombstones of a scope, and the secrets that they were made with: with them `operations` begins."""
+    for item in side.operations(scope):
+        if not isinstance(item, dict):
+            return
+        yield item
 
 
 def entries_of(sides: Sequence[Backend], namespace: str, ids: Sequence[str], now: datetime) -> Iterator[Entry]:

@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from memgraph import checks
 from memgraph.errors import ConflictError, InvalidInputError, MemgraphError, PurgedError
 from memgraph.importing import taken
-from memgraph.inplace import is_special
+from memgraph.inplace import require_rereadable
 from memgraph.models import Entry, Trust
 from memgraph.textlines import Skip, judge, utf8_lines
 
@@ -172,10 +172,7 @@ def _zone(name: str) -> tzinfo:
 
 def _rows(path: Path) -> Iterator[tuple[int, Any]]:
     """What a file holds, line by line as text or element by element, with numbers; blank lines are skipped but counted."""
-    if is_special(path):
-        raise InvalidInputError(
-            f"{path} is a pipe or a device", field="path", hint="Save it as a file: it is read twice."
-        )
+    require_rereadable(path)
     try:
         with path.open("rb") as file:
             lines = enumerate(utf8_lines(file), 1)

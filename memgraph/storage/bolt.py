@@ -378,24 +378,25 @@ class Bolt:
         if self._closed:
             return
         self._closed = True
-        if self._driver is not None and self._pid == os.getpid():
-            self._apart(self._end)
+        if self._driver is not None:
+            self._apart(self._hang_up)
         self._watch.stop()
 
-    def _end(self) -> None:
-        assert self._driver is not None
-        self._watch.ground()
-        self._driver.close()
+    def _hang_up(self) -> None:
+        """Give up the connections that there are; who asks again gets new ones, unless this was closed."""
+        if self._pid != os.getpid():
+            return  # they are the parent's
+        driver, self._driver = self._driver, None
+        if driver is not None:
+            self._watch.ground()
+            driver.close()
 
 
 @atexit.register
-def _hang_up() -> None:
-    """Give up connections that nobody closed: who asks again, in an exit handler of its own, gets new ones."""
+def _hang_up_all() -> None:
+    """Give up connections that nobody closed; an exit handler of somebody else may still ask."""
     for bolt in list(_open):
-        driver, bolt._driver = bolt._driver, None
-        if driver is not None and not bolt._closed and bolt._pid == os.getpid():
-            bolt._watch.ground()
-            driver.close()
+        bolt._hang_up()
 
 
 class _Attempt:

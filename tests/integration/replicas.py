@@ -6,7 +6,7 @@ import itertools
 import os
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -120,6 +120,24 @@ def cypher(server: Server, text: str, **values: Any) -> list[dict[str, Any]]:
 
     with neo4j.GraphDatabase.driver(server.uri, auth=server.auth) as driver, driver.session() as session:
         return [dict(row) for row in session.run(text, values)]  # type: ignore[arg-type]
+
+
+def feed_number(server: Server, namespace: str) -> int:
+    """How far the feed of a namespace is."""
+    (row,) = cypher(server, "MATCH (f:Feed {namespace: $space}) RETURN f.n AS n", space=namespace)
+    number: int = row["n"]
+    return number
+
+
+def set_back(server: Server, namespace: str, number: int, keeping: Sequence[str]) -> None:
+    """Make of a namespace what a restore from an older copy leaves: these memories, and the feed at an older number."""
+    cypher(
+        server,
+        "MATCH (m:Memory {namespace: $space}) WHERE NOT m.id IN $ids DETACH DELETE m",
+        space=namespace,
+        ids=list(keeping),
+    )
+    cypher(server, "MATCH (f:Feed {namespace: $space}) SET f.n = $n", space=namespace, n=number)
 
 
 def nothing_lost(

@@ -22,10 +22,12 @@ from tests.integration.replicas import (
     Laptop,
     again,
     cypher,
+    feed_number,
     held,
     in_touch,
     nodes,
     nothing_lost,
+    set_back,
     synced,
 )
 from tests.neo4j_server import Server
@@ -439,15 +441,14 @@ def test_a_restored_primary_that_others_have_filled_again_is_noticed(
     synced(a.memory)
     b.memory.sync()
     space = a.memory.path
-    (number,) = (row["n"] for row in cypher(neo4j_server, "MATCH (f:Feed {namespace: $s}) RETURN f.n AS n", s=space))
+    number = feed_number(neo4j_server, space)
     for n in range(20):
         b.memory.remember(f"of b {n}", id=f"b{n}")
     synced(b.memory)
     for n in range(5):
         a.memory.remember(f"of a {n}", id=f"a{n}")
     synced(a.memory)
-    cypher(neo4j_server, "MATCH (m:Memory {namespace: $s}) WHERE m.id <> 'a' DETACH DELETE m", s=space)
-    cypher(neo4j_server, "MATCH (f:Feed {namespace: $s}) SET f.n = $n", s=space, n=number)
+    set_back(neo4j_server, space, number, keeping=["a"])
     for n in range(60):
         c.memory.remember(f"of c {n}", id=f"c{n}")
         c.link.push()
@@ -470,14 +471,13 @@ def test_a_primary_that_was_restored_while_nobody_looked_is_noticed_by_the_first
     a.memory.remember("before the copy", id="z")
     synced(a.memory)
     space = a.memory.path
-    (number,) = (row["n"] for row in cypher(neo4j_server, "MATCH (f:Feed {namespace: $s}) RETURN f.n AS n", s=space))
+    number = feed_number(neo4j_server, space)
     for n in range(5):
         a.memory.remember(f"acknowledged {n}", id=f"a{n}")
         a.link.push()
     if synced_before:
         synced(a.memory)
-    cypher(neo4j_server, "MATCH (m:Memory {namespace: $s}) WHERE m.id <> 'z' DETACH DELETE m", s=space)
-    cypher(neo4j_server, "MATCH (f:Feed {namespace: $s}) SET f.n = $n", s=space, n=number)
+    set_back(neo4j_server, space, number, keeping=["z"])
     for n in range(8):
         a.memory.remember(f"since then {n}", id=f"b{n}")
         a.link.push()
@@ -518,9 +518,8 @@ def test_a_restored_primary_whose_feed_has_caught_up_with_ours_is_noticed(
     a.memory.remember("acknowledged", id="a")
     synced(a.memory)
     space = a.memory.path
-    (number,) = (row["n"] for row in cypher(neo4j_server, "MATCH (f:Feed {namespace: $s}) RETURN f.n AS n", s=space))
-    cypher(neo4j_server, "MATCH (m:Memory {namespace: $s, id: 'a'}) DETACH DELETE m", s=space)
-    cypher(neo4j_server, "MATCH (f:Feed {namespace: $s}) SET f.n = $n", s=space, n=number - 1)
+    number = feed_number(neo4j_server, space)
+    set_back(neo4j_server, space, number - 1, keeping=["z"])
     if others:
         with Memory(Neo4jBackend(neo4j_server.uri, auth=neo4j_server.auth, timeout=20), space) as direct:
             direct.remember("of others", id="o")
@@ -544,7 +543,7 @@ def test_a_purge_that_a_restored_primary_has_lost_is_done_there_again(
     a.memory.remember("CANARY", id="c", subject="ann")
     synced(a.memory)
     space = a.memory.path
-    (number,) = (row["n"] for row in cypher(neo4j_server, "MATCH (f:Feed {namespace: $s}) RETURN f.n AS n", s=space))
+    number = feed_number(neo4j_server, space)
     (before,) = cypher(neo4j_server, "MATCH (m:Memory {namespace: $s, id: 'c'}) RETURN properties(m) AS all", s=space)
     a.memory.purge({"subject": "ann"})
     synced(a.memory)

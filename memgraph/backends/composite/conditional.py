@@ -24,12 +24,13 @@ def write(whole: CompositeBackend, drafts: Sequence[Draft]) -> list[Entry | str]
     """Ask the primary, which alone can know whether a condition holds; then do here what it did."""
     until = time.monotonic() + whole.deadline
     ids = [draft.operation.id for draft in drafts if isinstance(draft.operation, Remember)]
-    for draft in drafts:
-        whole.link.follow(draft.operation.namespace)
+    paths = tuple(dict.fromkeys(draft.operation.namespace for draft in drafts))
+    for path in paths:
+        whole.link.follow(path)
     whole.link.complain()
     if not whole.link.breaker.closed or whole.link.in_doubt:  # somebody has waited for it already
         raise _unjudged(whole)
-    for path in dict.fromkeys(draft.operation.namespace for draft in drafts):
+    for path in paths:
         if whole.link.outbox.is_unsent(path):  # what was here before there was a primary counts as ours
             _pull(whole, [path])
         scope = Scope(path)
@@ -47,10 +48,7 @@ def write(whole: CompositeBackend, drafts: Sequence[Draft]) -> list[Entry | str]
             raise _unjudged(whole) from None
     try:
         with whole.primary.within(whole.deadline):
-            lost = any(
-                whole.link.puller.has_lost(whole.primary, path)
-                for path in dict.fromkeys(draft.operation.namespace for draft in drafts)
-            )
+            lost = any(whole.link.puller.has_lost(whole.primary, path) for path in paths)
     except UnavailableError as error:
         whole.reading.failed(error)
         raise _unjudged(whole) from None
