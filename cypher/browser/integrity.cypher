@@ -2,7 +2,7 @@
 // Two active memories on a key, lines that are broken, labels that do not say the status. No rows: nothing of that kind is wrong.
 // `memgraph doctor` finds more, says what each means, and mends it. $namespace. First: :param {namespace: 'default'}
 MATCH (memory:Memory) USING INDEX SEEK memory:Memory(namespace, version) WHERE memory.namespace = $namespace AND memory.version >= ''
-OPTIONAL MATCH (key:MemoryKey {namespace: $namespace, key: memory.key})
+OPTIONAL MATCH (key:MemoryKey {namespace: $namespace, key: memory.key}) USING INDEX SEEK key:MemoryKey(namespace, key)
 WITH memory, key, memory.key IS NOT NULL AND memory.past IS NULL AS on_line,
      EXISTS { MATCH (newer:Memory) USING INDEX SEEK newer:Memory(namespace, key, version) WHERE newer.namespace = $namespace AND newer.key = memory.key AND newer.version > memory.version
                 AND newer.past IS NULL } AS replaced,

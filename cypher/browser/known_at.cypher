@@ -6,7 +6,7 @@ WITH then, reduce(text = '', place IN range(11, 0, -1) |
   text + substring('0123456789abcdef', (then.epochMillis / toInteger(16 ^ place)) % 16, 1)) AS ms
 WITH then, ms + substring('0123456789abcdef', then.epochMillis % 16, 1) + '~' AS bound
 MATCH (memory:Memory) USING INDEX SEEK memory:Memory(namespace, version) WHERE memory.namespace = $namespace AND memory.version >= '' AND memory.recorded_at <= then
-OPTIONAL MATCH (key:MemoryKey {namespace: $namespace, key: memory.key})
+OPTIONAL MATCH (key:MemoryKey {namespace: $namespace, key: memory.key}) USING INDEX SEEK key:MemoryKey(namespace, key)
 WITH memory, key, then, [event IN coalesce(memory.life, [])
   WHERE event < bound AND NOT (memory.key IS NOT NULL AND event ENDS WITH '|restored')
     AND coalesce(split(event, '|')[2], memory.version) = memory.version][-1] AS last

@@ -161,6 +161,35 @@ def piles(plan: dict[str, Any]) -> list[str]:
     ]
 
 
+CLAUSES = r"\b(MATCH|MERGE|CREATE|WITH|RETURN|CALL|UNWIND|SET|DELETE|ORDER BY|EXISTS|COLLECT|COUNT)\b"
+
+
+def looked_up_without_a_name(text: str) -> list[str]:
+    """The MATCH clauses that look nodes up by their namespace or name and do not say by which index."""
+    parts = re.split(CLAUSES, text)
+    return [
+        clause.strip()
+        for start, clause in zip(parts[1::2], parts[2::2], strict=True)
+        if start == "MATCH" and re.search(r":\w+ \{(namespace|name)\b|\.(namespace|name) (=|>|<|STARTS|IN)", clause)
+        if "USING INDEX SEEK" not in clause
+    ]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_look_up_names_its_index(name: str) -> None:
+    """The planner scans an index of few entries instead of seeking in it, by counts that change with every server."""
+    assert not looked_up_without_a_name(queries.statement(name))
+
+
+def test_a_look_up_without_a_name_is_seen() -> None:
+    seek = "USING INDEX SEEK m:Memory(namespace, id)"
+    assert not looked_up_without_a_name(f"MATCH (m:Memory {{namespace: $n, id: $id}}) {seek} MATCH (m)--(n) RETURN n")
+    assert looked_up_without_a_name(
+        f"MATCH (m:Memory) {seek} WHERE m.id > '' OPTIONAL MATCH (k:Feed {{namespace: ''}})"
+    )
+    assert looked_up_without_a_name("MATCH (m:Memory) WHERE m.namespace STARTS WITH $n RETURN m")
+
+
 @pytest.fixture(scope="module")
 def driver(neo4j_server: Server) -> Iterator[neo4j.Driver]:
     Neo4jBackend(neo4j_server.uri, auth=neo4j_server.auth, timeout=20).close()  # sets the schema up
