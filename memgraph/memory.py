@@ -85,6 +85,7 @@ from memgraph.operations import (
     Unrelate,
 )
 from memgraph.rules.caption import caption
+from memgraph.rules.lineage import has_expired
 from memgraph.textlines import Skip
 
 if TYPE_CHECKING:
@@ -900,7 +901,7 @@ class Memory:
         operations: builtins.list[Operation] = []
         copies: dict[str, str] = {}
         for found in sorted(entries, key=lambda entry: (entry.version, entry.id)):
-            if found.key is None and (found.expires_at is None or found.expires_at > now):
+            if found.key is None and not has_expired(found.expires_at, now):
                 operations.append(
                     Restore(op_id=_op_id(), namespace=space, id=found.id, reason=reason, changeset=changeset)
                 )
@@ -919,7 +920,7 @@ class Memory:
                     namespace=space,
                     id=copies[found.id],
                     valid_to=found.valid_to if found.valid_to is not None and found.valid_to > now else None,
-                    expires_at=found.expires_at if found.expires_at is not None and found.expires_at > now else None,
+                    expires_at=None if has_expired(found.expires_at, now) else found.expires_at,
                     reason=reason,
                     restores=Origin(id=found.restores or found.id, version=found.restores_version or found.version),
                     changeset=changeset,
@@ -1061,22 +1062,21 @@ class Memory:
     ) -> ChangeSet:
         """Take a change-set back as one: what it retired is restored, what it restored is retired.
 
-        What a restored copy had replaced becomes current again. A memory that something else happened to since, or whose key has
-        a newer value, is left as it is. Undoing twice changes nothing. dry_run: only say what would change.
+        What a restored copy had replaced becomes current again. A memory that something else happened to since, that has expired
+        since, or whose key has a newer value, is left as it is (`restore` brings an expired one back). Undoing twice changes
+        nothing. dry_run: only say what would change.
         Returns the change-set that did it. Raises NotFoundError, LegalHoldError.
         """
         name = checks.name(changeset_id, "changeset_id")
         done = self._backend.changeset(self._namespace, name)
         if done is None:
             raise self._missing(f"changeset_id: no such change-set in namespace {self._namespace!r}")
-        undoing = f"undo:{name}"
+        undoing, now = f"undo:{name}", self._now()
         already = self._backend.changeset(self._namespace, undoing)
         if already is not None:
             return already
         why = _label(reason, "reason")
-        entries = self._backend.get(
-            self._namespace, [change.restored_as or change.id for change in done.changes], self._now()
-        )
+        entries = self._backend.get(self._namespace, [change.restored_as or change.id for change in done.changes], now)
         as_left = [
             entry
             for change in done.changes
@@ -1096,6 +1096,7 @@ class Memory:
             if entry.restores is not None and entry.key is not None and entry.key not in taken:
                 line = self.history(entry.key).items
                 coming += [each for each in line if each.superseded_by == entry.id and each.key == entry.key][-1:]
+        coming = [entry for entry in coming if not has_expired(entry.expires_at, now)]
         operations = self._retiring(going, "released", why, undoing)
         if not dry_run:
             operations += self._restoring(coming, why, undoing)
@@ -1108,7 +1109,7 @@ class Memory:
             id=undoing,
             namespace=self._namespace,
             cause="undo",
-            at=self._now(),
+            at=now,
             changes=tuple(_changes(going, coming)),
             dry_run=dry_run,
             undoes=name,

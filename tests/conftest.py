@@ -14,6 +14,7 @@ import importlib
 import itertools
 import os
 import secrets
+import signal
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -61,6 +62,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if (
+        signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    ):  # a shell's job in the background: its children would ignore it too
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     soak = config.getoption("markexpr") == "soak"
     for name, examples in (("file", 60), ("server", 12)):  # on a server each is some hundred times as slow
         settings.register_profile(

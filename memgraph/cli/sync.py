@@ -171,10 +171,15 @@ def _compare(call: Call, memory: Memory, subtree: bool, source: Any, dry_run: bo
         call.confirm(f"send what differs, from {source}", yes=yes)
         found = memory.sync_repair(source, subtree=subtree)
     call.show(found.model_dump(mode="json") | {"equal": found.equal}, lambda: _diff_lines(call, found, source))
-    if found.left:
+    if found.left or (found.repaired is not None and _stays(found, source)):
         click.get_current_context().exit(PARTIAL)
     if not found.equal and found.repaired is None:
         click.get_current_context().exit(1)
+
+
+def _stays(found: SyncDiff, source: str | None) -> int:
+    """How many facts a repair from one side leaves where they are: those that only the other has."""
+    return {"primary": found.only_local, "local": found.only_primary}.get(source or "", 0)
 
 
 def _diff_lines(call: Call, found: SyncDiff, source: str | None) -> Iterator[str]:
@@ -197,12 +202,11 @@ def _diff_lines(call: Call, found: SyncDiff, source: str | None) -> Iterator[str
     yield f"{found.only_local} facts are here only, {found.only_primary} on the primary only"
     here = found.only_local if source in ("local", "newest") else 0
     there = found.only_primary if source in ("primary", "newest") else 0
-    stays = found.only_local + found.only_primary - here - there
     if found.repaired is not None:
         yield f"sent or brought {found.repaired} operations"
     elif source is not None:
         yield f"repair --from {source} would send {here} facts to the primary, and bring {there} here"
-    if source is not None and stays:
+    if stays := _stays(found, source):
         yield f"{stays} facts stay on one side only: `--from newest` sends both ways"
     if found.left:
         yield f"{found.left} memories were purged on the side that lacks them, which nothing brings back; purge them for both"

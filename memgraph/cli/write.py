@@ -179,8 +179,8 @@ def restore_command(
     """Bring a memory back.
 
     One with a key comes back as a copy that becomes the key's current value, one without as it is; one that has expired as
-    a copy that no longer expires, once. With --changeset all that one took out of use comes back, as by `undo`. It shows
-    first what is there and what would be.
+    a copy that no longer expires, once. With --changeset all that one took out of use comes back, as by `undo`, but what has
+    expired since. It shows first what is there and what would be.
     """
     if sum(each is not None for each in (id, key, changeset)) != 1 or (to is not None and key is None):
         raise click.UsageError("Give an ID, or --key with or without --to, or --changeset.")

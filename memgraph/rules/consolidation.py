@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from memgraph import checks
 from memgraph.models import Duplicate, Entry, Status, Trust
 from memgraph.rules.confidence import effective
+from memgraph.rules.lineage import has_expired
 
 __all__ = ["SIMILARITY", "THRESHOLD", "Plan", "near_duplicates", "plan"]
 
@@ -59,9 +60,7 @@ def plan(
     expired: list[str] = []
     kept: list[tuple[str, str, str, frozenset[str]]] = []
     for entry in entries:
-        if entry.status is Status.EXPIRED or (
-            entry.status is Status.ACTIVE and entry.expires_at is not None and entry.expires_at <= now
-        ):
+        if entry.status is Status.EXPIRED or (entry.status is Status.ACTIVE and has_expired(entry.expires_at, now)):
             expired.append(entry.id)
         elif entry.status is Status.ACTIVE:
             if _worthless(entry, now, threshold):

@@ -12,7 +12,7 @@ from datetime import datetime
 from memgraph.clock import recorded_at
 from memgraph.models import Status
 
-__all__ = ["RETIRED", "Fact", "line", "status", "valid_at"]
+__all__ = ["RETIRED", "Fact", "has_expired", "line", "status", "valid_at"]
 
 RETIRED = frozenset({"forgotten", "released", "pruned"})
 
@@ -47,6 +47,11 @@ def status(events: Iterable[tuple[str, str]], keyed: bool, replaced: bool) -> St
     if replaced or (last is not None and last[1] == "superseded"):
         return Status.SUPERSEDED
     return Status.ACTIVE
+
+
+def has_expired(expires_at: datetime | None, now: datetime) -> bool:
+    """Whether what has this expiry, or none, is over at an instant: from the very instant of its expiry on."""
+    return expires_at is not None and expires_at <= now
 
 
 def line(facts: Iterable[Fact]) -> list[tuple[Fact, Fact]]:

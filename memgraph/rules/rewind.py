@@ -7,6 +7,7 @@ from datetime import datetime
 
 from memgraph.clock import recorded_at
 from memgraph.models import Entry, Status
+from memgraph.rules.lineage import has_expired
 
 __all__ = ["becomes_current", "goes"]
 
@@ -30,8 +31,7 @@ def becomes_current(
     of_keys: dict[str, Entry] = {}
     others: list[Entry] = []
     for entry in replaced:
-        over = entry.expires_at is not None and entry.expires_at <= now
-        if entry.id in run or entry.superseded_by not in stands or over:
+        if entry.id in run or entry.superseded_by not in stands or has_expired(entry.expires_at, now):
             continue
         if entry.key is None:
             others.append(entry)

@@ -18,6 +18,7 @@ from typing import Any, Final, Literal, NamedTuple, overload
 from memgraph.errors import ConflictError, InvalidInputError
 from memgraph.models import Condition, Entry, Filters, PurgePlan, Selector, Status
 from memgraph.operations import Purge
+from memgraph.rules.lineage import has_expired
 
 __all__ = [
     "UNSEEN",
@@ -95,7 +96,7 @@ def matches(entry: Entry, filters: Filters, now: datetime, default: Literal["act
 
 
 def _status(entry: Entry, now: datetime) -> Status:
-    if entry.status is Status.ACTIVE and entry.expires_at is not None and entry.expires_at <= now:
+    if entry.status is Status.ACTIVE and has_expired(entry.expires_at, now):
         return Status.EXPIRED
     return entry.status
 

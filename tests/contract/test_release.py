@@ -89,6 +89,35 @@ def test_undo_leaves_what_changed_since(memory: Memory) -> None:
     assert memory.current("k").id == newer.id
 
 
+def test_undo_leaves_what_expired_since(memory: Memory, clock: FrozenClock) -> None:
+    """What would be over by now had it never been released stays out of use; `restore` still brings it back."""
+    plain = memory.remember("zebra plain", ttl=60)
+    keyed = memory.remember("zebra keyed", key="k", ttl=60)
+    lasting = memory.remember("zebra lasting", ttl=6000)
+    done = memory.release("zebra")
+    clock.advance(61)
+    assert {each.id for each in memory.undo(done.id, dry_run=True).changes} == {lasting.id}
+    assert {each.id for each in memory.undo(done.id).changes} == {lasting.id}
+    assert {hit.entry.id for hit in memory.search("zebra")} == {lasting.id}
+    assert memory.current("k") is None
+    assert memory.get(lasting.id).expires_at == lasting.expires_at
+    for each in (plain, keyed):
+        assert memory.restore(each.id).expires_at is None
+
+
+def test_undo_of_a_restore_leaves_what_expired_since(memory: Memory, clock: FrozenClock) -> None:
+    """The value that a restored copy had replaced does not come back when it would be over by now."""
+    first = memory.remember("first", key="k")
+    clock.advance()
+    memory.remember("second", key="k", ttl=60)
+    clock.advance()
+    memory.restore(first.id)
+    (changeset,) = [act.details["changeset"] for act in memory.audit()]
+    clock.advance(61)
+    assert [change.after for change in memory.undo(changeset).changes] == ["released"]
+    assert memory.current("k") is None
+
+
 def test_undo_twice_and_undo_of_nothing(memory: Memory) -> None:
     """Undoing twice changes nothing; an unknown change-set, or one of another namespace, is not found."""
     memory.remember("zebra", key="k")

@@ -9,11 +9,13 @@ from pathlib import Path
 
 import neo4j
 import pytest
+from click.testing import CliRunner, Result
 
 from memgraph import Memory
 from memgraph.backends.base import Scope
 from memgraph.backends.composite import link
 from memgraph.backends.neo4j.backend import Neo4jBackend
+from memgraph.cli.main import cli
 from memgraph.errors import AuthError, ConflictError, MemgraphError, UnavailableError
 from memgraph.models import Filters, Status
 from memgraph.storage import bolt
@@ -615,6 +617,34 @@ def test_what_was_changed_by_hand_is_found_and_mended(laptop: Callable[..., Lapt
     a.memory.sync_repair("newest")
     assert a.memory.sync_diff().equal
     assert len(contents(a.memory)) == 20
+
+
+def test_a_repair_from_one_side_says_what_it_leaves(
+    laptop: Callable[..., Laptop], neo4j_server: Server, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a = laptop("a")
+    a.memory.remember_many([{"content": f"note {n}", "id": f"n{n}"} for n in range(4)])
+    synced(a.memory)
+    cypher(neo4j_server, "MATCH (m:Memory {namespace: $space, id: 'n0'}) DETACH DELETE m", space=a.memory.path)
+    a.local.withdraw(a.memory.path, ["n1"], lambda *_: None)
+    a.memory.close()
+    if neo4j_server.auth is not None:
+        monkeypatch.setenv("NEO4J_USERNAME", neo4j_server.auth[0])
+        monkeypatch.setenv("NEO4J_PASSWORD", neo4j_server.auth[1])
+
+    def run(*words: str) -> Result:
+        store = ("--store", str(a.path), "--primary", a.cable.uri, "-n", namespace)
+        return CliRunner().invoke(cli, ["sync", *words, *store])
+
+    assert run("diff").exit_code == 1
+    shown = run("repair", "--from", "primary", "--dry-run")
+    assert shown.exit_code == 1
+    assert "would send 0 facts to the primary, and bring 1 here" in shown.output
+    partly = run("repair", "--from", "primary", "--yes")
+    assert partly.exit_code == 6
+    assert "1 facts stay on one side only" in partly.output
+    assert run("repair", "--from", "local", "--yes").exit_code == 0
+    assert run("diff").exit_code == 0
 
 
 def test_a_store_from_before_it_got_a_primary_is_pushed_whole(

@@ -378,7 +378,7 @@ class Link:
             return 0
         tombstones = [item for unit in units for item in unit.tombstones]
         operations = [operation for unit in units for operation in unit.operations]
-        before = self.outbox.cursors()
+        before = {path: self.outbox.cursor(path) for path in {each.namespace for each in operations}}
         try:
             if tombstones:
                 self.pusher.bury(tombstones)
@@ -410,9 +410,7 @@ class Link:
 
     def _look_back(self, before: Mapping[str, int], feeds: Mapping[str, int]) -> None:
         """Have all of a namespace sent again whose feed was further before this push: it was restored from an older copy."""
-        restored = [
-            path for path, number in feeds.items() if number <= max(before.get(path, ALL), self._numbers.get(path, ALL))
-        ]
+        restored = [path for path, number in feeds.items() if number <= max(before[path], self._numbers.get(path, ALL))]
         self._numbers.update(feeds)
         if restored:
             self.puller.distrust()

@@ -246,7 +246,7 @@ def visible_at(
     if valid_at is not None:
         start = found.valid_from or found.recorded_at
         return start <= valid_at and (found.valid_to is None or valid_at < found.valid_to)
-    return found.expires_at is None or found.expires_at > (known_at or now)
+    return not laws.has_expired(found.expires_at, known_at or now)
 
 
 def snapshot(connection: sqlite3.Connection, path: str, known_at: datetime) -> Iterator[Entry]:

@@ -81,7 +81,7 @@ def by_ids_surely(runner: Runner, path: str, ids: Sequence[str], now: datetime) 
 
 def before(superseded: Entry, now: datetime) -> Entry:
     """A memory as it was before it was superseded."""
-    over = superseded.expires_at is not None and superseded.expires_at <= now
+    over = laws.has_expired(superseded.expires_at, now)
     return superseded.model_copy(update={"status": Status.EXPIRED if over else Status.ACTIVE, "superseded_by": None})
 
 
