@@ -148,10 +148,11 @@ def test_damage_is_no_bad_line(memory: Memory, file: Path) -> None:
 
 
 def test_good_turns_of_a_transcript_are_taken_under_the_ids_that_they_would_have(memory: Memory, file: Path) -> None:
-    other = Memory.open(":memory:")
     turns = [{"text": f"turn {n}", "who": "ada"} for n in range(6)]
     file.write_text(talk(turns))
-    import_chat(other, file, MAPPING)
+    with Memory.open(":memory:") as other:
+        import_chat(other, file, MAPPING)
+        everything = {entry.content: entry.id for entry in other.list()}
     spoiled: list[Any] = [*turns]
     spoiled[1], spoiled[3] = {"text": " "}, ["canary"]
     file.write_text(talk(spoiled).replace(json.dumps(spoiled[3]), "{canary"))
@@ -161,7 +162,6 @@ def test_good_turns_of_a_transcript_are_taken_under_the_ids_that_they_would_have
     assert import_chat(memory, file, MAPPING, skip=told.__setitem__) == 4
     assert list(told) == [2, 4]
     assert "canary" not in str(told)
-    everything = {entry.content: entry.id for entry in other.list()}
     assert {entry.content: entry.id for entry in memory.list()} == {
         turn["text"]: everything[turn["text"]] for turn in (turns[0], *turns[2:3], *turns[4:])
     }
