@@ -22,7 +22,19 @@ from memgraph.errors import LegalHoldError, NotFoundError, StoreCorruptError
 from memgraph.models import Act, Entry, Filters, Hold, Problem, Selector
 from memgraph.rules.selection import selector_digest, selector_test
 
-__all__ = ["BEGUN", "CARRIED_OUT", "REFUSED", "Ledger", "acts_of", "check", "fate", "operator", "reach", "token"]
+__all__ = [
+    "BEGUN",
+    "CARRIED_OUT",
+    "REFUSED",
+    "Ledger",
+    "acts_of",
+    "check",
+    "fate",
+    "holds_of",
+    "operator",
+    "reach",
+    "token",
+]
 
 _PAGE: Final = 500
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
@@ -251,6 +263,13 @@ def check(sides: Sequence[Backend], now: datetime) -> list[Problem]:
             )
         )
     return found
+
+
+def holds_of(backend: Backend, now: datetime) -> list[Hold]:
+    """The holds of a whole store, on whichever namespace, although it be empty."""
+    return [
+        Hold.model_validate_json(entry.content) for entry in _all(backend, Scope(LEDGER, subtree=True), "hold", now)
+    ]
 
 
 def _told(hold: Hold) -> dict[str, Any]:

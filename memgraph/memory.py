@@ -8,7 +8,7 @@ from __future__ import annotations
 import builtins
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -1110,7 +1110,7 @@ class Memory:
             namespace=self._namespace,
             cause="undo",
             at=now,
-            changes=tuple(_changes(going, coming)),
+            changes=tuple(_changes(going, coming, {entry.id for entry in as_left})),
             dry_run=dry_run,
             undoes=name,
         )
@@ -1263,10 +1263,16 @@ class Memory:
         last = fate(acts, receipt.id)
         ids = {receipt.id, *_repetitions(receipt, acts)}  # of the same value there is one tombstone, the last one's
         ids.update(last.details.get("receipts", ()) if last is not None else ())
-        items = tombstones_of(self._backend, self._scope(subtree=True))
-        tombstones = sum(item.get("receipt") in ids for item in items)
-        if receipt.tombstones and not tombstones:
-            found["tombstones that are missing"] = receipt.tombstones
+        paths = [
+            path for path in receipt.namespaces if self._scope(subtree=True).holds(path)
+        ]  # a purge may have emptied them
+        items = [item for path in paths for item in tombstones_of(self._backend, Scope(path)) if "tombstone" in item]
+        tombstones = sum(item["receipt"] in ids for item in items)
+        taken_over = sum(item["receipt"] not in ids and item["version"] > receipt.version for item in items)
+        if receipt.tombstones and (
+            not tombstones or (not receipt.pending and tombstones + taken_over < receipt.tombstones)
+        ):
+            found["tombstones that are missing"] = receipt.tombstones - tombstones
         if selector is not None:
             chosen = _selector(selector)
             digests = {selector_digest(chosen, self._namespace, subtree): subtree for subtree in (False, True)}
@@ -1378,7 +1384,7 @@ class Memory:
         known = {act.details["changeset"] for act in noted if "changeset" in act.details}
         told = [act for path in paths for act in acts_of(path, self._history(path))]
         found = [*noted, *(act for act in told if act.details.get("changeset") not in known)]
-        return sorted(found, key=lambda act: (act.at, act.id))
+        return sorted(map(_without_tokens, found), key=lambda act: (act.at, act.id))
 
     def _waits(self, receipt: str, not_reached: Sequence[str], acts: Iterable[Act]) -> bool:
         """Whether a primary has yet to carry out a purge, ours or another replica's.
@@ -1625,11 +1631,16 @@ class Memory:
         self.close()
 
 
-def _changes(going: Sequence[Entry], coming: Sequence[Entry]) -> Iterator[Change]:
-    """What would be, if some memories are released and others come back."""
+def _without_tokens(act: Act) -> Act:
+    """A rewind without what it noted for rewinds to come, which may be as long as its run."""
+    return act.model_copy(update={"details": {name: told for name, told in act.details.items() if name != "tokens"}})
+
+
+def _changes(going: Sequence[Entry], coming: Sequence[Entry], undone: Collection[str] = ()) -> Iterator[Change]:
+    """What would be, if some memories are released and others come back. undone: the ids of those that come back by an undo."""
     yield from (Change(id=each.id, key=each.key, before=each.status, after=Status.RELEASED) for each in going)
-    for each in coming:  # a copy is told as its origin's
-        id = each.id if each.key is None else each.restores or each.id
+    for each in coming:  # a copy is told as its origin's, but for one that was itself taken out of use
+        id = each.id if each.key is None or each.id in undone else each.restores or each.id
         yield Change(id=id, key=each.key, before=each.status, after=Status.ACTIVE)
 
 

@@ -42,7 +42,7 @@ BELOW = {  # a room may import itself, values, and these
     "aio": {"memory"},
     "integrations": {"memory", "importing"},
     "agent": {"memory", "aio", "rules", "telemetry"},
-    "admin": {"memory", "backends.base", "rules"},
+    "admin": {"memory", "backends.base", "ledger", "rules"},
     "browser": {"storage"},
     "cli": {"memory", "receipts", "views", "rules", "config", "telemetry", "integrations", "admin", "agent", "browser"},
     "__init__": {"aio", "memory", "agent"},

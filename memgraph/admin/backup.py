@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from memgraph.backends.base import DAMAGED, Archivable, Scope, tombstones_of
+from memgraph.backends.base import DAMAGED, Archivable, Backend, Scope, tombstones_of
 from memgraph.errors import InvalidInputError, LegalHoldError, NotFoundError, StoreCorruptError, UnsupportedError
+from memgraph.ledger import holds_of
 from memgraph.memory import Memory
-from memgraph.models import BackupReport, Entry, RestoreReport
+from memgraph.models import BackupReport, Entry, Hold, RestoreReport
 from memgraph.operations import Remember
 from memgraph.rules.lineage import RETIRED
 from memgraph.rules.tombstones import naming
@@ -90,14 +91,14 @@ def _require_held(store: str | Path, backup: str | Path) -> None:
         Memory.open(backup, read_only=True, preload=False) as other,
     ):
         missing: set[str] = set()
-        for path in memory.namespaces():
-            here = memory.namespace(path)
-            for hold in here.holds():
+        now = memory._now()
+        for hold in holds_of(memory.backend, now):
+            for path in _reached(hold, (memory.backend, other.backend)):
                 named = naming(tombstones_of(other.backend, Scope(path)), path, hold.selector)
-                if named and named - {item.get("tombstone") for item in tombstones_of(here.backend, Scope(path))}:
+                if named and named - {item.get("tombstone") for item in tombstones_of(memory.backend, Scope(path))}:
                     missing.add(hold.id)
-                held = list(here.backend.select(Scope(path), hold.selector, memory._now()))
-                there = other.backend.get(path, [entry.id for entry in held], memory._now())
+                held = list(memory.backend.select(Scope(path), hold.selector, now))
+                there = other.backend.get(path, [entry.id for entry in held], now)
                 if any(_is_lost(entry, there.get(entry.id)) for entry in held):
                     missing.add(hold.id)
     if missing:
@@ -105,6 +106,12 @@ def _require_held(store: str | Path, backup: str | Path) -> None:
             f"the backup does not hold all that is under a legal hold in the store ({', '.join(sorted(missing))})",
             hint="Take a newer backup, or lift the hold: `memgraph hold list`, `memgraph hold lift ID`.",
         )
+
+
+def _reached(hold: Hold, sides: Sequence[Backend]) -> set[str]:
+    """The namespaces that a hold covers: its own, which may be empty, and those below that either side knows."""
+    below = (path for side in sides for path in side.namespaces(hold.namespace))
+    return {hold.namespace, *below} if hold.subtree else {hold.namespace}
 
 
 def _is_lost(held: Entry, there: Entry | None) -> bool:

@@ -51,9 +51,9 @@ def sync_command(
     """Push what waits for the primary and pull what others wrote.
 
     It happens by itself while a program has the store open; this does it now. status: how both sides are doing, and what the
-    primary refused. diff: compare them, fact by fact. repair: send each side what it lacks; nothing is deleted but what was
-    purged on one side. refused: show what was refused for good, with its content. retry: queue it again. drop: delete it,
-    with the memories that were written so and never got there.
+    primary refused. diff: compare what each has and what happened to it, not contents. repair: send each side what it
+    lacks; nothing is deleted but what was purged on one side. refused: show what was refused for good, with its content.
+    retry: queue it again. drop: delete it, with the memories that were written so and never got there.
     """
     if units and action not in ("retry", "drop"):
         raise click.UsageError("--unit goes with retry and drop.")

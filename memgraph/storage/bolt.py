@@ -47,6 +47,7 @@ _BACK_OFF: Final = 0.02  # seconds; grows to eleven times that
 _LOST_RETRIES: Final = 2
 _REFUSED_FOR: Final = 10.0  # seconds for which credentials that were refused are not tried again
 _MEMORY_RETRIES: Final = 1
+_CONTACT: Final = 8.0  # seconds at most to connect, or to see that a connection that rested still leads somewhere
 logging.getLogger("neo4j").addHandler(
     logging.NullHandler()
 )  # errors are raised; without it the driver prints them as well
@@ -344,15 +345,15 @@ class Bolt:
             self._refused = None
 
     def _open(self) -> neo4j.Driver:
-        driver = None
+        driver, contact = None, min(self.timeout, _CONTACT)
         try:
             driver = neo4j.GraphDatabase.driver(
                 self._uri,
                 auth=self._auth,
-                connection_acquisition_timeout=self.timeout,
-                connection_timeout=self.timeout * 0.75,
+                connection_acquisition_timeout=contact,
+                connection_timeout=contact * 0.75,
                 connection_write_timeout=30.0,
-                liveness_check_timeout=self.timeout / 4,
+                liveness_check_timeout=contact / 4,
                 max_connection_pool_size=self._pool + 1,
                 max_transaction_retry_time=0,
                 keep_alive=True,

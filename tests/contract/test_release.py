@@ -230,3 +230,18 @@ def test_the_undoing_of_a_restore_brings_back_what_it_had_replaced(memory: Memor
     assert [(change.id, change.after) for change in done.changes] == [(each.id, each.after) for each in would.changes]
     assert memory.current("k").content == "two"  # type: ignore[union-attr]
     assert len(memory.list({"status": "active"}).items) == 1
+
+
+def test_what_an_undo_would_do_is_what_it_does_to_a_copy(memory: Memory, clock: FrozenClock) -> None:
+    """A restored copy that was released is told as itself, not as what it is a copy of."""
+    memory.remember("one", id="origin", key="k")
+    clock.advance()
+    memory.forget("origin")
+    copy = memory.restore("origin")
+    clock.advance()
+    released = memory.release("one")
+    would, done = memory.undo(released.id, dry_run=True), memory.undo(released.id)
+    for each in (would, done):
+        assert [(change.id, change.before, change.after) for change in each.changes] == [
+            (copy.id, "released", "active")
+        ]

@@ -141,3 +141,32 @@ def test_a_key_that_was_forgotten_stays_so(memory: Memory) -> None:
     memory.forget(last.id, reason="asked")
     memory.rewind({"session": "s1"})
     assert memory.current("k") is None
+
+
+def test_what_a_rewind_would_do_is_what_it_does_to_a_copy(memory: Memory, clock: FrozenClock) -> None:
+    """What a run had restored goes, what it is a copy of may come back by another copy: each is told as itself."""
+    memory.remember("one", id="origin", key="k", actor="ada")
+    clock.advance()
+    memory.remember("two", id="two", key="k", actor="mallory")
+    clock.advance()
+    filters = {"actor": "mallory"}
+    would, done = memory.rewind(filters, dry_run=True), memory.rewind(filters)
+    assert [(each.id, each.before, each.after) for each in would.changes] == [
+        (each.id, each.before, each.after) for each in done.changes
+    ]
+    memory.restore("two")
+    clock.advance()
+    would, done = memory.rewind(filters, dry_run=True), memory.rewind(filters)
+    assert [(each.id, each.before, each.after) for each in would.changes] == [
+        (each.id, each.before, each.after) for each in done.changes
+    ]
+
+
+def test_the_audit_of_a_rewind_is_short(memory: Memory, clock: FrozenClock) -> None:
+    """What it notes for the rewinds to come is not told: it is as long as the run."""
+    for n in range(50):
+        memory.remember(f"value {n}", key="k", actor="mallory")
+        clock.advance()
+    memory.rewind({"actor": "mallory"})
+    (act,) = [act for act in memory.audit() if act.what == "rewind"]
+    assert "tokens" not in act.details

@@ -7,16 +7,18 @@ import multiprocessing
 import os
 import random
 import signal
+import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import neo4j
 import pytest
 
 from memgraph import Memory
-from memgraph.errors import StoreCorruptError
+from memgraph.errors import ConflictError, StoreCorruptError
 from memgraph.models import Entry
 from tests.integration import replicas
 from tests.integration.conftest import OwnServer
@@ -275,8 +277,6 @@ def test_what_another_process_holds_up_does_not_pass_for_a_dead_primary(
     make: Callable[..., Memory], proxy: Proxy, tmp_path: Path, neo4j_server: Server
 ) -> None:
     """The thread that pushes cannot note what it pushed while the file is locked: it tries again, and reads go on."""
-    import sqlite3
-
     memory = make(lock_timeout=0.2)
     one = fill(memory)
     in_touch(memory)
@@ -299,7 +299,67 @@ def _has(server: Server, namespace: str, id: str) -> None:
     assert id in replicas.nodes(server, namespace)
 
 
+def test_a_condition_that_was_met_is_no_failure_where_the_file_takes_nothing(
+    make: Callable[..., Memory], tmp_path: Path
+) -> None:
+    """The primary has it: an error that says otherwise would have it written twice. The next pull brings it here."""
+    memory = make(lock_timeout=0.3)
+    first = memory.remember("first", key="k")
+    in_touch(memory)
+    other = sqlite3.connect(tmp_path / "store.db", isolation_level=None)
+    other.execute("begin immediate")
+    written = memory.remember("second", key="k", expected_version=first.version)
+    assert written.stored_on == ("neo4j",)
+    with pytest.raises(ConflictError):
+        memory.remember("third", key="k", expected_version=first.version)
+    other.execute("rollback")
+    other.close()
+    synced(memory)
+    here = sides(memory).local.get(memory.path, [written.id], memory._now())
+    assert here[written.id].content == "second"
+
+
 # ---- a dead server, and a dead process of ours
+
+
+@pytest.mark.timeout(900)  # its server may start first
+@pytest.mark.parametrize("schema", [False, True], ids=["nodes", "schema too"])
+def test_a_server_that_is_emptied_while_a_program_is_open_gets_everything_again(
+    schema: bool, own: OwnServer, tmp_path: Path
+) -> None:
+    """What a purge had taken before stays dead, also of a namespace that it emptied, and for a replica that was away."""
+    path, died = fresh_namespace(), list[object]()
+    memory = replica(tmp_path / "a.db", path, own.server, timeout=0.8, deadline=0.8, pull_every=1.0)
+    other = replica(tmp_path / "b.db", path, own.server, timeout=0.8, deadline=0.8)
+    memory.remember_many({"content": f"note {n}", "id": f"n{n}"} for n in range(30))
+    clinic = memory.namespace(f"{path}/clinic")
+    clinic.remember("the canary sings", id="s")
+    in_touch(clinic)
+    other.sync(subtree=True)
+    other.close()
+    clinic.purge({"ids": ["s"]})
+    in_touch(memory)
+    with neo4j.GraphDatabase.driver(own.server.uri, auth=own.server.auth) as driver:
+        driver.execute_query("MATCH (n) DETACH DELETE n")
+        if schema:
+            for row in driver.execute_query("SHOW CONSTRAINTS YIELD name").records:
+                driver.execute_query(f"DROP CONSTRAINT {row['name']}")
+            for row in driver.execute_query("SHOW INDEXES YIELD name, type WHERE type <> 'LOOKUP'").records:
+                driver.execute_query(f"DROP INDEX {row['name']}")
+    hook, threading.excepthook = threading.excepthook, died.append
+    try:
+        memory.remember("new", id="new")
+        again(lambda: memory.sync())
+        again(lambda: _has(own.server, path, "n29"))
+    finally:
+        threading.excepthook = hook
+    assert died == []
+    memory.sync(subtree=True)
+    with replica(tmp_path / "b.db", path, own.server, timeout=0.8, deadline=0.8) as other:
+        other.sync(subtree=True)
+        assert other.namespace(f"{path}/clinic").list({"status": "any"}).items == ()
+        assert other.count() == 31
+    memory.close()
 
 
 def restarts(server: Server, path: Path, rounds: int) -> None:

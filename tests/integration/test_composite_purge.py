@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -505,3 +506,66 @@ def test_a_hold_covers_what_was_refused(refused: Laptop) -> None:
     assert [letter.payload["content"] for letter in refused.memory.dead_letters() if letter.op == "remember"] == [
         CANARY
     ]
+
+
+@pytest.mark.parametrize("selector", [{"key": "k"}, {"ids": ["s"]}, {"everything": True}], ids=["key", "id", "all"])
+def test_a_file_brings_along_the_purge_that_emptied_its_namespace(
+    selector: dict[str, Any], laptop: Callable[..., Laptop], neo4j_server: Server, tmp_path: Path
+) -> None:
+    """The file does not know the namespace by name any more, nor that it ever held anything."""
+    a = laptop("a")
+    a.memory.remember(CANARY, id="s", key="k")
+    synced(a.memory)
+    a.memory.export_to(tmp_path / "export")
+    path = a.memory.path
+    with Memory.open(tmp_path / "alone.db", namespace=path) as alone:
+        alone.import_from(tmp_path / "export")
+        receipt = alone.purge(selector)
+    with replica(tmp_path / "alone.db", path, neo4j_server) as met:
+        assert met.list(ANY).items == ()
+        synced(met)
+        assert met.verify_purge(receipt, selector, [CANARY]).ok
+    synced(a.memory)
+    assert nodes(neo4j_server, path) == []
+    assert a.here("s") is None
+
+
+def test_an_export_from_above_holds_the_purge_that_emptied_a_namespace(
+    laptop: Callable[..., Laptop], neo4j_server: Server, tmp_path: Path
+) -> None:
+    a = laptop("a")
+    a.memory.remember("above")
+    below = a.memory.namespace(f"{a.memory.path}/ann")
+    below.remember(CANARY, id="s", key="k")
+    a.memory.sync(subtree=True)
+    a.memory.export_to(tmp_path / "before", subtree=True)
+    below.purge({"key": "k"})
+    a.memory.export_to(tmp_path / "file", subtree=True)
+    with Memory.open(primary=neo4j_server.uri, auth=neo4j_server.auth, namespace=a.memory.path) as server:
+        server.export_to(tmp_path / "server", subtree=True)
+    for name in ("file", "server"):
+        with Memory.open(tmp_path / f"{name}.db", namespace=a.memory.path) as other:
+            other.import_from(tmp_path / "before")
+            assert other.plan_import(tmp_path / name).purged == 1
+            other.import_from(tmp_path / name)
+            assert [entry.content for entry in other.list(subtree=True)] == ["above"]
+
+
+def test_a_receipt_counts_right_while_others_pull(laptop: Callable[..., Laptop]) -> None:
+    """What the purge takes on the primary is not taken here by a pull before the purge counts it."""
+    a = laptop("a")
+    for turn in range(3):
+        a.memory.remember_many({"content": f"note {turn} {n}", "subject": "ann"} for n in range(150))
+        synced(a.memory)
+        done = threading.Event()
+
+        def pull(done: threading.Event = done) -> None:
+            while not done.is_set():
+                a.memory.sync()
+
+        thread = threading.Thread(target=pull)
+        thread.start()
+        removed = a.memory.purge({"subject": "ann"}).removed
+        done.set()
+        thread.join()
+        assert (removed["local memories"], removed["neo4j memories"]) == (150, 150)

@@ -43,6 +43,7 @@ OTHERS: dict[str, Any] = {
     "also": ["x"],
     "vector": [0.5, 0.5],
     "conditions": True,
+    "emptied": True,
     "pinned": None,
 }
 

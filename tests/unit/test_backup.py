@@ -824,6 +824,25 @@ def test_a_restore_does_not_refuse_for_good_what_a_hold_names(memory: Memory, co
         assert [each.id for each in other.holds()] == [hold.id]
 
 
+@pytest.mark.parametrize("selector", [{"key": "k"}, {"ids": ["e"]}, {"everything": True}], ids=["key", "id", "all"])
+@pytest.mark.parametrize("below", [False, True], ids=["here", "below"])
+def test_a_restore_does_not_refuse_for_good_what_a_hold_names_in_an_empty_namespace(
+    memory: Memory, copy: Path, path: Path, selector: dict[str, Any], below: bool
+) -> None:
+    space = memory.namespace("case", "bob")
+    space.remember("evidence", id="e", key="k")
+    space.purge(selector)
+    space.remember("newer")
+    memory.backup(copy)
+    elsewhere = path.with_name("other.db")
+    with Memory.open(elsewhere, preload=False) as other:
+        other.remember("one")
+        hold = other.namespace("case", *(() if below else ("bob",))).hold(selector, subtree=below)
+    for dry_run in (True, False):
+        with pytest.raises(LegalHoldError, match=hold.id):
+            restore(elsewhere, copy, dry_run=dry_run)
+
+
 def test_a_restore_that_would_take_what_is_held_is_refused(memory: Memory, copy: Path, path: Path) -> None:
     memory.remember("one", id="one", subject="bob")
     memory.backup(copy)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from memgraph.backends.base import Draft, Scope
-from memgraph.errors import ConflictError, UnavailableError
+from memgraph.errors import ConflictError, StoreFullError, StoreLockedError, UnavailableError
 from memgraph.models import Entry
 from memgraph.operations import Operation, Remember, Unknown, says_the_same
 
@@ -84,7 +84,14 @@ def write(whole: CompositeBackend, drafts: Sequence[Draft]) -> list[Entry | str]
             others.add(stamped.namespace)
         else:
             done.append(stamped)
-    whole.local.receive(done, [], lambda *_: None)
+    try:
+        whole.local.receive(done, [], lambda *_: None)
+    except (StoreFullError, StoreLockedError, UnavailableError):
+        whole.link.pull_soon()  # it is written, so that an error would be untrue
+        return [
+            each.model_copy(update={"stored_on": (whole.primary.name,)}) if isinstance(each, Entry) else each
+            for each in results
+        ]
     _pull(whole, others)  # the id was there already, with other attributes: take them from where they are
     return [whole.on_both(result) for result in results]
 
@@ -100,5 +107,7 @@ def _pull(whole: CompositeBackend, paths: Iterable[str]) -> None:
     for path in paths:
         try:
             whole.link.pull(path, whole.deadline)
+        except (StoreFullError, StoreLockedError):
+            whole.link.pull_soon()
         except UnavailableError as error:  # the next pull brings it
             whole.reading.failed(error)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from memgraph.backends.base import Changes, Primary, Scope
@@ -114,6 +115,20 @@ class Puller:
                 if cursors.get(path) != feeds[path]:
                     news += self.pull(path) or 0
         return news
+
+    @contextmanager
+    def resting(self, namespaces: Collection[str], seconds: float) -> Iterator[None]:
+        """Pull none of these namespaces meanwhile; whose pull does not end within so many seconds is left alone."""
+        until, held = time.monotonic() + seconds, list[threading.Lock]()
+        try:
+            for path in sorted(namespaces):
+                lock = self._locks.setdefault(path, threading.Lock())
+                if lock.acquire(timeout=max(0.0, until - time.monotonic())):
+                    held.append(lock)
+            yield
+        finally:
+            for lock in held:
+                lock.release()
 
     def pull(self, namespace: str, seconds: float | None = None, progress: Progress | None = None) -> int | None:
         """Pull what others wrote in a namespace; returns how much was news here.

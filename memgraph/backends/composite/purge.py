@@ -41,6 +41,19 @@ def plan(
 def purge(whole: CompositeBackend, planned: PurgePlan, now: datetime, reachable: Sequence[Primary]) -> PurgeReceipt:
     """Carry a plan out. While the primary is away it is done here, and waits in the outbox for there."""
     whole.link.couple()
+    spaces = {planned.namespace, *planned.ids}
+    with whole.link.puller.resting(spaces, whole.deadline):  # else what goes there may go here too before it is counted
+        receipt = _purge(whole, planned, now, reachable)
+    if not receipt.pending:
+        try:
+            for path in sorted(spaces):
+                whole.link.pull(path)
+        except UnavailableError as error:  # the next pull brings it
+            whole.reading.failed(error)
+    return receipt
+
+
+def _purge(whole: CompositeBackend, planned: PurgePlan, now: datetime, reachable: Sequence[Primary]) -> PurgeReceipt:
     scope = Scope(planned.namespace, planned.subtree)
     same_set(plan(whole, scope, planned.selector, planned.at, reachable), planned)
     mine = whole.local.plan_purge(scope, planned.selector, planned.at)
@@ -60,11 +73,6 @@ def purge(whole: CompositeBackend, planned: PurgePlan, now: datetime, reachable:
     spaces = {planned.namespace, *planned.ids}
     here = whole.local.purge_at(mine, now, there.version, then, there.id)
     pending.settle(whole.local, planned.namespace, planned.selector_digest)
-    try:
-        for path in sorted(spaces):
-            whole.link.pull(path)
-    except UnavailableError as error:  # the next pull brings it
-        whole.reading.failed(error)
     both = {name: max(here.removed.get(name, 0), there.removed.get(name, 0)) for name in here.removed | there.removed}
     both["memories"] = planned.total
     apart = {

@@ -265,8 +265,7 @@ class LocalBackend:
         def work(connection: sqlite3.Connection) -> None:
             tombs.adopt(connection, secrets)
             if known is not None:
-                connection.execute("delete from cursor")
-                connection.execute("insert into cursor select path, ? from namespace", (journal.UNPUSHED,))
+                journal.own_all(connection)
 
         self.database.write(work)
 

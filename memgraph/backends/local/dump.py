@@ -20,7 +20,7 @@ __all__ = ["facts", "operations"]
 def operations(connection: sqlite3.Connection, scope: Scope) -> Iterator[ops.Operation | ops.Unknown | dict[str, Any]]:
     """The scope's secrets and tombstones first, then all its operations by version; what waits in places is among them."""
     spaces = dict(namespaces(connection, scope))
-    yield from tombs.export(connection, sorted({scope.namespace, *spaces.values()}))
+    yield from tombs.export(connection, sorted({scope.namespace, *spaces.values(), *_emptied(connection, scope)}))
     inside = json.dumps(list(spaces))
     streams = (
         _remembers(connection, spaces, inside),
@@ -30,6 +30,14 @@ def operations(connection: sqlite3.Connection, scope: Scope) -> Iterator[ops.Ope
         _unknown(connection, inside),
     )
     yield from heapq.merge(*streams, key=lambda operation: (operation.version, operation.op_id))
+
+
+def _emptied(connection: sqlite3.Connection, scope: Scope) -> list[str]:
+    """The namespaces of a scope that hold nothing any more, as far as the store follows them on a primary."""
+    if not scope.subtree:
+        return []
+    rows = connection.execute("select namespace from cursor where namespace not in (select path from namespace)")
+    return [path for (path,) in rows if scope.holds(path)]
 
 
 def _remembers(connection: sqlite3.Connection, spaces: dict[int, str], inside: str) -> Iterator[ops.Operation]:

@@ -28,6 +28,7 @@ __all__ = [
     "drop_dead",
     "drop_refused",
     "note",
+    "own_all",
     "primary_of",
     "read_item",
     "refused",
@@ -46,8 +47,15 @@ def couple(connection: sqlite3.Connection, primary: str) -> None:
     primary: its address, for who opens the file alone.
     """
     connection.execute("insert or replace into meta values('primary', ?)", (primary,))
-    if connection.execute("insert or ignore into meta values('coupled', 1)").rowcount:
-        connection.execute("insert or replace into cursor select path, ? from namespace", (UNPUSHED,))
+    newest = "coalesce((select value from meta where name = 'version'), '')"
+    if connection.execute(f"insert or ignore into meta values('coupled', {newest})").rowcount:
+        own_all(connection)
+
+
+def own_all(connection: sqlite3.Connection) -> None:
+    """Have everything pushed whole, of emptied namespaces what a purge left of them too."""
+    connection.execute("update cursor set n = ?", (UNPUSHED,))
+    connection.execute("insert or ignore into cursor select path, ? from namespace", (UNPUSHED,))
 
 
 def primary_of(connection: sqlite3.Connection) -> str | None:

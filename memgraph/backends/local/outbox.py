@@ -15,6 +15,7 @@ from memgraph.backends.base import Scope
 from memgraph.backends.local.apply import Applier
 from memgraph.backends.local.backend import LocalBackend
 from memgraph.backends.local.journal import ALL, UNPUSHED, Item, append, append_each, read_item, set_cursor
+from memgraph.backends.local.tombs import is_marked
 from memgraph.checks import from_micros
 from memgraph.clock import recorded_at
 from memgraph.models import DeadLetter
@@ -287,20 +288,19 @@ class Outbox:
         return [path for (path,) in rows]
 
     def cursor(self, namespace: str) -> int:
-        """How far a namespace was pulled."""
-        with self._database.read(snapshot=False) as connection:
-            row = connection.execute("select n from cursor where namespace = ?", (namespace,)).fetchone()
-        return row[0] if row else ALL
-
-    def is_unsent(self, namespace: str) -> bool:
-        """Whether a namespace holds what was written before there was this primary, and was not queued for it yet."""
+        """How far a namespace was pulled; UNPUSHED if it holds what no primary was told of, though it be what a purge left."""
         with self._database.read() as connection:
             row = connection.execute("select n from cursor where namespace = ?", (namespace,)).fetchone()
             if row is not None:
-                return bool(row[0] == UNPUSHED)
-            alone = connection.execute("select 1 from meta where name = 'coupled'").fetchone() is None
+                return int(row[0])
+            coupled = connection.execute("select value from meta where name = 'coupled'").fetchone()  # at which version
             there = connection.execute("select 1 from namespace where path = ?", (namespace,)).fetchone()
-        return alone and there is not None
+            unsent = coupled is None and there is not None
+            return UNPUSHED if unsent or is_marked(connection, namespace, coupled[0] if coupled else "~") else ALL
+
+    def is_unsent(self, namespace: str) -> bool:
+        """Whether a namespace holds what was written before there was this primary, and was not queued for it yet."""
+        return self.cursor(namespace) == UNPUSHED
 
     def cursors(self) -> dict[str, int]:
         """How far each namespace was pulled."""

@@ -14,7 +14,7 @@ from typing import Any, Final
 from memgraph.operations import PURGE_FIELDS, Remember
 from memgraph.rules.tombstones import digest
 
-__all__ = ["Tombs", "adopt", "adopted", "carry", "export", "take_in"]
+__all__ = ["Tombs", "adopt", "adopted", "carry", "export", "is_marked", "take_in"]
 
 
 _INSERT: Final = (
@@ -90,6 +90,15 @@ class Tombs:
         name, secret = self._secrets[0]
         found, space = digest(secret, field, namespace, value), digest(secret, "space", namespace, "")
         return self._connection.execute(_INSERT, (found, space, version, name, receipt)).rowcount > 0
+
+
+def is_marked(connection: sqlite3.Connection, namespace: str, until: str) -> bool:
+    """Whether something of a namespace was purged by a version, of which nothing else may be left."""
+    spaces = [digest(secret, "space", namespace, "") for (secret,) in connection.execute("select value from secret")]
+    places = ", ".join("?" * len(spaces))
+    wanted = f"select 1 from tombstone where space in ({places}) and version <= ? limit 1"
+    found = connection.execute(wanted, (*spaces, until))
+    return found.fetchone() is not None
 
 
 def export(connection: sqlite3.Connection, namespaces: Iterable[str]) -> Iterable[dict[str, Any]]:

@@ -169,7 +169,11 @@ class Neo4jBackend:
 
     def secrets(self) -> builtins.list[dict[str, Any]]:
         """The secrets that tombstones are made with; the first makes new ones."""
-        return [{"secret": row["name"], "value": row["value"]} for row in self._ready().run("write/secrets")]
+        rows = self._ready().run("write/secrets")
+        if not rows:  # everything was deleted meanwhile
+            self._unprepared()
+            rows = self._ready().run("write/secrets")
+        return [{"secret": row["name"], "value": row["value"]} for row in rows]
 
     def feeds(self, namespaces: Sequence[str]) -> dict[str, int]:
         """The number of each namespace's feed."""

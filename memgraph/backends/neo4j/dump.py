@@ -12,7 +12,7 @@ from typing import IO, Any, Final
 import memgraph.operations as ops
 from memgraph.backends.base import Scope
 from memgraph.backends.neo4j.damage import sound_edge
-from memgraph.backends.neo4j.reads import spaces
+from memgraph.backends.neo4j.reads import namespaces, spaces
 from memgraph.backends.neo4j.rows import events, remember_of
 from memgraph.storage.bolt import Runner
 
@@ -27,7 +27,8 @@ _Items = Iterator[ops.Operation | ops.Unknown]
 def operations(runner: Runner, scope: Scope) -> Iterator[ops.Operation | ops.Unknown | dict[str, Any]]:
     """Secrets and the scope's tombstones first, then all its operations by version; what waits in places is among them."""
     paths = spaces(runner, scope) or [scope.namespace]
-    buried = [each for path in dict.fromkeys((scope.namespace, *paths)) for each in tombstones(runner, path)]
+    emptied = namespaces(runner, scope.namespace, emptied=True) if scope.subtree else ()
+    buried = [each for path in sorted({scope.namespace, *paths, *emptied}) for each in tombstones(runner, path)]
     yield from with_secrets(runner, buried)
     streams: list[_Items] = [_in_order(event for path in paths for event in _events(runner, path))]
     limit = min(PAGE, max(PAGE // len(paths), _LEAST))

@@ -40,10 +40,10 @@ PAGE: Final = 1000  # rows of one statement
 _LOOKS: Final = (0.0, 0.001, 0.002, 0.004)  # seconds before each look at a key whose value is just being replaced
 
 
-def namespaces(runner: Runner, prefix: str | None) -> list[str]:
-    """The namespaces that hold memories, sorted; with a prefix, that one and its descendants."""
+def namespaces(runner: Runner, prefix: str | None, emptied: bool = False) -> list[str]:
+    """The namespaces that hold memories, sorted; with a prefix, that one and its descendants. emptied: those that held any too."""
     scope = None if prefix is None else Scope(prefix, subtree=True)
-    rows = runner.run("read/namespaces", prefix=prefix or "")
+    rows = runner.run("read/namespaces", prefix=prefix or "", emptied=emptied)
     return sorted(row["namespace"] for row in rows if scope is None or scope.holds(row["namespace"]))
 
 
