@@ -115,7 +115,7 @@ class Bolt:
         self._uri, self._auth, self.database = uri, auth, database
         self.where = f"{parts.scheme}://{parts.netloc}" + (f"/{database}" if database else "")
         self.timeout, self._retry_time, self._limit, self._pool = timeout, retry_time, statement_limit, pool
-        self._read_limit = read_limit
+        self._read_limit, self._contact = read_limit, min(timeout, _CONTACT)
         self._allowances = threading.local()
         self.version: tuple[int, ...] = ()
         self._closed = False
@@ -250,7 +250,8 @@ class Bolt:
                     self._bookmarks = neo4j.GraphDatabase.bookmark_manager()
                 if isinstance(error, (*LOST, ConnectionAcquisitionTimeoutError)):
                     lost += 1
-                    again = lost <= _LOST_RETRIES and attempt.may_be_repeated(self.timeout)
+                    has_time = time.monotonic() - began < self.timeout - self._contact
+                    again = lost <= _LOST_RETRIES and (has_time or attempt.may_be_repeated(self.timeout))
                     if isinstance(error, IncompleteCommit):
                         raise OutcomeUnknownError(
                             f"the connection to {self.where} broke during a commit",
@@ -345,15 +346,15 @@ class Bolt:
             self._refused = None
 
     def _open(self) -> neo4j.Driver:
-        driver, contact = None, min(self.timeout, _CONTACT)
+        driver = None
         try:
             driver = neo4j.GraphDatabase.driver(
                 self._uri,
                 auth=self._auth,
-                connection_acquisition_timeout=contact,
-                connection_timeout=contact * 0.75,
+                connection_acquisition_timeout=self._contact,
+                connection_timeout=self._contact * 0.75,
                 connection_write_timeout=30.0,
-                liveness_check_timeout=contact / 4,
+                liveness_check_timeout=self._contact / 4,
                 max_connection_pool_size=self._pool + 1,
                 max_transaction_retry_time=0,
                 keep_alive=True,

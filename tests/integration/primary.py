@@ -6,13 +6,15 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import neo4j
+
 from memgraph import Memory
 from memgraph.backends.neo4j.backend import Neo4jBackend
 from memgraph.errors import UnavailableError
 from tests.conftest import RUN
 from tests.neo4j_server import Server
 
-__all__ = ["again", "memory_of", "opened", "quick"]
+__all__ = ["again", "empty", "memory_of", "opened", "quick"]
 
 T = TypeVar("T")
 
@@ -46,3 +48,14 @@ def again(call: Callable[[], T]) -> T:
 
 def memory_of(backend: Neo4jBackend, name: str) -> Memory:
     return Memory(backend, namespace=(f"connection{RUN}", name))
+
+
+def empty(server: Server, schema: bool) -> None:
+    """Delete every node, and constraints and indexes too if the schema is to go."""
+    with neo4j.GraphDatabase.driver(server.uri, auth=server.auth) as driver:
+        driver.execute_query("MATCH (n) DETACH DELETE n")
+        if schema:
+            for row in driver.execute_query("SHOW CONSTRAINTS YIELD name").records:
+                driver.execute_query(f"DROP CONSTRAINT {row['name']}")
+            for row in driver.execute_query("SHOW INDEXES YIELD name, type WHERE type <> 'LOOKUP'").records:
+                driver.execute_query(f"DROP INDEX {row['name']}")

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import neo4j
 import pytest
 
 from memgraph import Memory
@@ -22,6 +21,7 @@ from memgraph.errors import ConflictError, StoreCorruptError
 from memgraph.models import Entry
 from tests.integration import replicas
 from tests.integration.conftest import OwnServer
+from tests.integration.primary import empty
 from tests.integration.replicas import LATER, again, fresh_namespace, in_touch, nothing_lost, replica, sides, synced
 from tests.neo4j_server import Server
 from tests.proxy import Proxy
@@ -339,13 +339,7 @@ def test_a_server_that_is_emptied_while_a_program_is_open_gets_everything_again(
     other.close()
     clinic.purge({"ids": ["s"]})
     in_touch(memory)
-    with neo4j.GraphDatabase.driver(own.server.uri, auth=own.server.auth) as driver:
-        driver.execute_query("MATCH (n) DETACH DELETE n")
-        if schema:
-            for row in driver.execute_query("SHOW CONSTRAINTS YIELD name").records:
-                driver.execute_query(f"DROP CONSTRAINT {row['name']}")
-            for row in driver.execute_query("SHOW INDEXES YIELD name, type WHERE type <> 'LOOKUP'").records:
-                driver.execute_query(f"DROP INDEX {row['name']}")
+    empty(own.server, schema)
     hook, threading.excepthook = threading.excepthook, died.append
     try:
         memory.remember("new", id="new")

@@ -224,16 +224,21 @@ def test_connections_that_a_balancer_cut_are_invisible(
 
 
 @pytest.mark.neo4j
-def test_idle_connections_that_a_firewall_forgot_are_invisible(neo4j_server: Server, proxy: Proxy) -> None:
+@pytest.mark.parametrize("timeout", [2.0, 30.0])
+def test_idle_connections_that_a_firewall_forgot_are_invisible(
+    neo4j_server: Server, proxy: Proxy, timeout: float
+) -> None:
     """Nothing comes back on them, not even an end; the server itself answers others."""
-    timeout = 2.0
+    contact = min(timeout, bolt._CONTACT)
     backend = opened(neo4j_server, proxy.port, timeout=timeout)
     memory = memory_of(backend, "firewall")
     entry = memory.remember("before they were forgotten")
     for call in (lambda: memory.get(entry.id), lambda: memory.remember("after")):
         proxy.forget()
-        time.sleep(timeout / 4 + 0.1)  # idle for so long that they are tried before they are used
+        time.sleep(contact / 4 + 0.1)  # idle for so long that they are tried before they are used
+        began = time.monotonic()
         assert call().content in ("before they were forgotten", "after")
+        assert time.monotonic() - began < 2 * bolt._CONTACT
     backend.close()
 
 

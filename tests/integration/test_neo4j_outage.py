@@ -12,7 +12,7 @@ import pytest
 from memgraph.backends.neo4j.backend import Neo4jBackend
 from memgraph.errors import StoreFullError, UnavailableError
 from tests.integration.conftest import OwnServer
-from tests.integration.primary import again, memory_of, opened, quick
+from tests.integration.primary import again, empty, memory_of, opened, quick
 
 pytestmark = pytest.mark.neo4j
 
@@ -26,7 +26,7 @@ def _set_up(uri: str, auth: Any, told: Any) -> None:
 
 
 def test_eight_processes_set_up_an_empty_database_at_once(own: OwnServer) -> None:
-    """It comes first here: the database is empty."""
+    empty(own.server, schema=True)
     context = multiprocessing.get_context("spawn")
     told = context.Queue()
     processes = [context.Process(target=_set_up, args=(own.server.uri, own.server.auth, told)) for _ in range(8)]

@@ -230,9 +230,8 @@ def changeset(connection: sqlite3.Connection, path: str, id: str) -> ChangeSet |
     if not life and not copies:
         return None
     undone = id.removeprefix("undo:")
-    retired = (
-        _retired(connection, ns, undone) if id != undone else {}
-    )  # what an undo brings back, by the root of its copies
+    # what an undo brings back, by the root of its copies
+    retired = _retired(connection, ns, undone) if id != undone else {}
     changes = [_change(memory, key, cause, version, retired.get(memory)) for memory, key, cause, version in life]
     for origin, key, version, copy in copies:
         memory, before = retired.get(origin or copy, (origin or copy, Status.SUPERSEDED))
