@@ -569,3 +569,16 @@ def test_a_receipt_counts_right_while_others_pull(laptop: Callable[..., Laptop])
         done.set()
         thread.join()
         assert (removed["local memories"], removed["neo4j memories"]) == (150, 150)
+
+
+def test_the_queue_does_not_wait_for_a_purge(laptop: Callable[..., Laptop]) -> None:
+    """What is pulled by itself, by the thread that pushes, leaves out what is being purged."""
+    a, b = laptop("a"), laptop("b")
+    synced(a.memory)
+    b.memory.remember("news", id="n")
+    synced(b.memory)
+    with a.link.puller.resting([a.memory.path], 1.0):
+        assert a.link.puller.pull_known([a.memory.path]) == 0
+    assert a.here("n") is None
+    assert a.link.puller.pull_known([a.memory.path]) == 1
+    assert a.here("n") == "news"

@@ -55,6 +55,7 @@ class Puller:
         self._in_step: set[str] = set()
         self.lost: set[str] = set()  # namespaces of which the primary was seen to lack something
         self._looked = False
+        self._resting: Collection[str] = ()
 
     def distrust(self) -> None:
         """The primary was away: it may have been restored, or replaced by another, and is looked at once more."""
@@ -111,22 +112,27 @@ class Puller:
         for start in range(0, len(names), _FEEDS):
             part = names[start : start + _FEEDS]
             feeds = self.pusher.feeds(part)
-            for path in part:
-                if cursors.get(path) != feeds[path]:
+            for path in [path for path in part if cursors.get(path) != feeds[path]]:
+                if path not in self._resting:  # a purge may take long, and the queue is not to wait for it
                     news += self.pull(path) or 0
         return news
 
     @contextmanager
     def resting(self, namespaces: Collection[str], seconds: float) -> Iterator[None]:
-        """Pull none of these namespaces meanwhile; whose pull does not end within so many seconds is left alone."""
+        """Pull none of these namespaces meanwhile; whose pull does not end within so many seconds is left alone.
+
+        Who asks for one waits, what happens by itself leaves it out.
+        """
         until, held = time.monotonic() + seconds, list[threading.Lock]()
         try:
             for path in sorted(namespaces):
                 lock = self._locks.setdefault(path, threading.Lock())
                 if lock.acquire(timeout=max(0.0, until - time.monotonic())):
                     held.append(lock)
+            self._resting = namespaces
             yield
         finally:
+            self._resting = ()
             for lock in held:
                 lock.release()
 
