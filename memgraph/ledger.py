@@ -37,6 +37,7 @@ __all__ = [
 ]
 
 _PAGE: Final = 500
+_EVERY_LEDGER: Final = Scope(LEDGER, subtree=True)
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 _SHOWN: Final = 5  # examples of a problem
 BEGUN: Final = "purge begun"
@@ -91,12 +92,11 @@ class Ledger:
 
         subtree: those of its descendants too.
         """
-        found = [Hold.model_validate_json(entry.content) for entry in self._all(Scope(self._space, subtree), "hold")]
+        found = holds_of(self._backend, self._now(), Scope(self._space, subtree))
         parts = self._namespace.split("/")
         for length in range(1, len(parts)):
             above = Scope(ledger_of("/".join(parts[:length])))
-            holds = (Hold.model_validate_json(entry.content) for entry in self._all(above, "hold"))
-            found += [hold for hold in holds if hold.subtree]
+            found += [hold for hold in holds_of(self._backend, self._now(), above) if hold.subtree]
         return sorted(found, key=lambda hold: (hold.since, hold.id))
 
     def held(self, entries: Iterable[Entry], subtree: bool = False) -> dict[tuple[str, str], str]:
@@ -182,9 +182,6 @@ class Ledger:
         )
         return Draft(operation, fresh=True)
 
-    def _all(self, scope: Scope, kind: str) -> Iterator[Entry]:
-        return _all(self._backend, scope, kind, self._now())
-
 
 def _names(selector: Selector, field: str, value: str) -> bool:
     """Whether a hold names a value, or everything."""
@@ -228,7 +225,7 @@ def check(sides: Sequence[Backend], now: datetime) -> list[Problem]:
     finished: dict[tuple[str, str | None], datetime] = {}
     spoiled: list[str] = []
     names = {ledger_of(path): path for side in sides for path in side.namespaces(None)}
-    entries = (entry for side in sides for entry in _all(side, Scope(LEDGER, subtree=True), "act", now))
+    entries = (entry for side in sides for entry in _all(side, _EVERY_LEDGER, "act", now))
     for (path, id), entry in {(entry.namespace, entry.id): entry for entry in entries}.items():
         try:
             act = _act(entry, names.get(path, path))
@@ -265,11 +262,9 @@ def check(sides: Sequence[Backend], now: datetime) -> list[Problem]:
     return found
 
 
-def holds_of(backend: Backend, now: datetime) -> list[Hold]:
-    """The holds of a whole store, on whichever namespace, although it be empty."""
-    return [
-        Hold.model_validate_json(entry.content) for entry in _all(backend, Scope(LEDGER, subtree=True), "hold", now)
-    ]
+def holds_of(backend: Backend, now: datetime, scope: Scope = _EVERY_LEDGER) -> list[Hold]:
+    """The holds in a scope of ledgers, by default of a whole store: on whichever namespace, although it be empty."""
+    return [Hold.model_validate_json(entry.content) for entry in _all(backend, scope, "hold", now)]
 
 
 def _told(hold: Hold) -> dict[str, Any]:

@@ -1263,9 +1263,8 @@ class Memory:
         last = fate(acts, receipt.id)
         ids = {receipt.id, *_repetitions(receipt, acts)}  # of the same value there is one tombstone, the last one's
         ids.update(last.details.get("receipts", ()) if last is not None else ())
-        paths = [
-            path for path in receipt.namespaces if self._scope(subtree=True).holds(path)
-        ]  # a purge may have emptied them
+        # each by its name: of one that the purge has emptied the store may know no more than its tombstones
+        paths = [path for path in receipt.namespaces if self._scope(subtree=True).holds(path)]
         items = [item for path in paths for item in tombstones_of(self._backend, Scope(path)) if "tombstone" in item]
         tombstones = sum(item["receipt"] in ids for item in items)
         taken_over = sum(item["receipt"] not in ids and item["version"] > receipt.version for item in items)

@@ -62,9 +62,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if (
-        signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    ):  # a shell's job in the background: its children would ignore it too
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as of a shell's background job: children would inherit that
         signal.signal(signal.SIGINT, signal.default_int_handler)
     soak = config.getoption("markexpr") == "soak"
     for name, examples in (("file", 60), ("server", 12)):  # on a server each is some hundred times as slow

@@ -43,7 +43,7 @@ def purge(whole: CompositeBackend, planned: PurgePlan, now: datetime, reachable:
     whole.link.couple()
     spaces = {planned.namespace, *planned.ids}
     with whole.link.puller.resting(spaces, whole.deadline):  # else what goes there may go here too before it is counted
-        receipt = _purge(whole, planned, now, reachable)
+        receipt = _purge(whole, planned, spaces, now, reachable)
     if not receipt.pending:
         try:
             for path in sorted(spaces):
@@ -53,7 +53,9 @@ def purge(whole: CompositeBackend, planned: PurgePlan, now: datetime, reachable:
     return receipt
 
 
-def _purge(whole: CompositeBackend, planned: PurgePlan, now: datetime, reachable: Sequence[Primary]) -> PurgeReceipt:
+def _purge(
+    whole: CompositeBackend, planned: PurgePlan, spaces: set[str], now: datetime, reachable: Sequence[Primary]
+) -> PurgeReceipt:
     scope = Scope(planned.namespace, planned.subtree)
     same_set(plan(whole, scope, planned.selector, planned.at, reachable), planned)
     mine = whole.local.plan_purge(scope, planned.selector, planned.at)
@@ -70,7 +72,6 @@ def _purge(whole: CompositeBackend, planned: PurgePlan, now: datetime, reachable
     def then(connection: Any, _: Any) -> None:
         drop_dead(connection, spaces)
 
-    spaces = {planned.namespace, *planned.ids}
     here = whole.local.purge_at(mine, now, there.version, then, there.id)
     pending.settle(whole.local, planned.namespace, planned.selector_digest)
     both = {name: max(here.removed.get(name, 0), there.removed.get(name, 0)) for name in here.removed | there.removed}

@@ -20,6 +20,7 @@ from memgraph.checks import from_micros
 from memgraph.clock import Clock
 from memgraph.errors import ConflictError, MemgraphError, NotFoundError, PurgedError, UnavailableError
 from memgraph.models import Entry
+from memgraph.rules.lineage import has_expired
 from memgraph.storage.bolt import Again, Bolt, OutcomeUnknownError, Runner
 
 __all__ = ["Writer"]
@@ -244,7 +245,7 @@ class Writer:
             return None
         assert operation.key is not None
         slot = plan.slots[operation.key]
-        current = slot.version if slot.expires_at is None or slot.expires_at > now else None
+        current = None if has_expired(slot.expires_at, now) else slot.version
         if draft.if_absent and current is not None:
             return ConflictError("the key already has a current memory", hint="Read it, or write without if_absent.")
         if draft.expected_version is not None and current != draft.expected_version:
